@@ -84,6 +84,15 @@ def _check_quotas(account: Account, owner: User | None) -> None:
         raise QuotaReached(Reason.TOO_MANY_SAVED_QUERIES, account=account.name, most=left.most)
 
 
+def follow_table(table: Table, former: str) -> None:
+    """Move the saved queries of a renamed table to its new name."""
+    queries = SavedQuery.objects.filter(account=table.account_id, table_name=former, deleted_at=None)
+    for query in queries:
+        query.slug = _free_slug(query.account_id, table.folded_name, query.name)
+        query.table_name = table.folded_name
+        query.save(update_fields=("slug", "table_name"))
+
+
 def _free_slug(account_id: int, table_name: str, name: str) -> str:
     start = slugify(name, allow_unicode=True)[:_SLUG_LENGTH].strip("-_") or "query"
     existing = SavedQuery.objects.filter(account=account_id, table_name=table_name, deleted_at=None)

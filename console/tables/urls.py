@@ -21,4 +21,6 @@ urlpatterns = [
     path("a/<account>/t/<table>/schema/index/drop/", indexes.drop, name="drop_index"),
     path("a/<account>/t/<table>/settings/", settings.show, name="settings"),
     path("a/<account>/t/<table>/settings/notes/", settings.save_notes, name="notes"),
+    path("a/<account>/t/<table>/settings/rename/", settings.rename, name="rename"),
+    path("a/<account>/t/<table>/settings/copy/", settings.copy, name="copy"),
 ]

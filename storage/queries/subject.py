@@ -1,6 +1,6 @@
 """Declaration of the subject "queries": see storage.core.registry."""
 
-from storage.core.subject import Page, Place, StyleSheet, Subject
+from storage.core.subject import Hook, Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -46,5 +46,6 @@ SUBJECT = Subject(
         Page(Place.TABLE_SEARCH, 70, "queries:facets", _("Facets"), "filter"),
     ),
     style_sheet=StyleSheet.DATA,
+    hooks={Hook.TABLE_RENAMED: "console.queries.saved_changes.follow_table"},
     urls=("console.queries.urls",),
 )

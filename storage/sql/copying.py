@@ -92,5 +92,11 @@ def make_room(source: str, target: str) -> Statement[bool]:
     return Statement(text, (), Lane.FILTER, lambda result: _count(result) > 0)
 
 
+def summarize(relation: str) -> Statement[tuple[int, int]]:
+    """Return the statement that counts the entities of a relation and finds their last Timestamp, 0 for none."""
+    text = f"SELECT count(*), coalesce(max(ts), 0) FROM {relation}"
+    return Statement(text, (), Lane.FILTER, lambda it: (integer_at(it, 0, 0), integer_at(it, 0, 1)))
+
+
 def _count(result: Result) -> int:
     return integer_at(result, 0, 0)

@@ -18,7 +18,7 @@ from storage.rest.paging import Page, take_page
 from storage.rest.problems import Problem
 from storage.rest.routing import ACCOUNT, TABLE, api_path
 from storage.rest.views import AccountScopedViewSet
-from storage.tables import indexes, serializers, table_list, tables
+from storage.tables import indexes, renaming, serializers, table_copies, table_list, tables
 from storage.tables.indexes import IndexDetails, IndexExists, IndexMissing
 from storage.tables.subject import TableVerb
 
@@ -32,6 +32,8 @@ class TableViewSet(AccountScopedViewSet):
         "partial_update": Capability.MANAGE_TABLES,
         "destroy": Capability.MANAGE_TABLES,
         "restore": Capability.MANAGE_TABLES,
+        "rename": Capability.MANAGE_TABLES,
+        "copy": Capability.MANAGE_TABLES,
     }
 
     @operation(
@@ -140,6 +142,36 @@ class TableViewSet(AccountScopedViewSet):
         tables.restore(target, by=self.by)
         return self.answer(self.table())
 
+    @operation(
+        "rename_table",
+        "Rename a table",
+        "Effective at once. Entities, policies, history and comments stay with the table; SAS tokens and clients of the"
+        " old name no longer find it.",
+        body=serializers.NewNameSerializer,
+        answer=serializers.TableSerializer,
+        problems=[problems.CONFLICT],
+        example={"name": "visitors"},
+    )
+    def rename(self, request: Request, account: str, table: str) -> Response:
+        target = self.table()
+        renaming.rename(target, self.read_body()["name"], by=self.by)
+        return self.answer(target)
+
+    @operation(
+        "copy_table",
+        "Copy a table under another name",
+        "The copy has the entities with their Timestamps, the policies, the description and the tags.",
+        body=serializers.NewNameSerializer,
+        answer=serializers.TableSerializer,
+        problems=[problems.CONFLICT],
+        is_job=True,
+        example={"name": "people2026"},
+    )
+    def copy(self, request: Request, account: str, table: str) -> Response:
+        name = self.read_body()["name"]
+        wanted = table_copies.request(self.table(), name)
+        return self.answer_by_job(wanted, lambda job: self.answer(tables.get(self.account, name)))
+
 
 class IndexViewSet(AccountScopedViewSet):
     tag = "Indexes"
@@ -204,6 +236,8 @@ urlpatterns = [
     api_path(f"{ACCOUNT}/tables", TableViewSet, "tables", get="index", post="create"),
     api_path(TABLE, TableViewSet, "table", get="retrieve", patch="partial_update", delete="destroy"),
     api_path(f"{TABLE}/restore", TableViewSet, "table-restore", post="restore"),
+    api_path(f"{TABLE}/rename", TableViewSet, "table-rename", post="rename"),
+    api_path(f"{TABLE}/copy", TableViewSet, "table-copy", post="copy"),
     api_path(f"{TABLE}/indexes", IndexViewSet, "indexes", get="index", post="create"),
     api_path(f"{TABLE}/indexes/<str:property>", IndexViewSet, "index", get="retrieve", delete="destroy"),
 ]

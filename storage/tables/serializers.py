@@ -41,6 +41,10 @@ class NewTableSerializer(StrictSerializer):
         return tags
 
 
+class NewNameSerializer(StrictSerializer):
+    name = TableNameField(max_length=255, help_text="The other name, by the same rules as for a new table.")
+
+
 class TableChangeSerializer(NewTableSerializer):
     name = None  # type: ignore[assignment]
     throughput = serializers.IntegerField(

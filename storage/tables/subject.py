@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from storage.core.subject import Page, Periodic, Place, Subject
+from storage.core.subject import JobTitle, Page, Periodic, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -43,6 +43,23 @@ class TableVerb(Verb):
         undone=ngettext(
             "Restored %(number)s table.", "Restored %(number)s tables.", _("Restored %(table)s.")
         ),
+        undo=Undo("storage.tables.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True),
+        is_marked=True,
+    )
+    RENAME = Act(
+        "table.rename",
+        Group.TABLES,
+        "pencil",
+        _("%(who)s renamed the table %(former)s to %(table)s"),
+        undone=_("Renamed to %(table)s."),
+        undo=Undo("storage.tables.undo.undo_renaming", Capability.MANAGE_TABLES, changes_catalog=True),
+        is_marked=True,
+    )
+    COPY = Act(
+        "table.copy",
+        Group.TABLES,
+        "copy-plus",
+        _("%(who)s copied the table %(former)s to %(table)s"),
         undo=Undo("storage.tables.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True),
         is_marked=True,
     )
@@ -129,6 +146,7 @@ SUBJECT = Subject(
         Page(Place.TABLE, 60, "tables:settings", _("Settings"), "settings"),
         Page(Place.ACCOUNT_SEARCH, 10, "tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),
     ),
-    jobs=("storage.tables.indexes.INDEX_JOB",),
+    jobs=("storage.tables.indexes.INDEX_JOB", "storage.tables.table_copies.COPY_JOB"),
+    job_titles={"table.copy": JobTitle(_("Copy %(origin)s to %(name)s"))},
     urls=("console.tables.urls",),
 )

@@ -6,7 +6,7 @@ from storage.domain.errors import ResourceNotFound, TableAlreadyExists
 from storage.domain.values.stored import read_member
 from storage.models import Activity, Table
 from storage.sql.background import has_rows
-from storage.tables import indexes, tables
+from storage.tables import indexes, renaming, table_copies, tables
 from storage.tables.index_rules import IndexOrigin
 from storage.tables.subject import TableVerb
 
@@ -16,6 +16,8 @@ def undo_creation(done: Activity, by: Actor) -> Activity:
     table = find_table(done)
     # a restored table had its entities before, and keeps them
     if done.effective_verb is TableVerb.CREATE and has_rows(table):
+        raise CannotUndo(Reason.CHANGED_SINCE, done)
+    if done.effective_verb is TableVerb.COPY and table_copies.has_changed(table, done):
         raise CannotUndo(Reason.CHANGED_SINCE, done)
     return tables.delete(table.account, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION, undoes=done)
 
@@ -31,6 +33,15 @@ def undo_deletion(done: Activity, by: Actor) -> Activity:
         # it may have been restored, so that it exists
         present = Table.objects.filter(pk=done.table_id, deleted_at=None).exists()
         raise CannotUndo(Reason.CHANGED_SINCE if present else Reason.TOO_OLD, done) from None
+
+
+def undo_renaming(done: Activity, by: Actor) -> Activity:
+    check_first(done)
+    table = find_table(done)
+    try:
+        return renaming.rename(table, done.detail["from"], by=by, undoes=done)
+    except TableAlreadyExists:
+        raise CannotUndo(Reason.NAME_TAKEN, done) from None
 
 
 def undo_table_change(done: Activity, by: Actor) -> Activity | None:

@@ -38,6 +38,8 @@ cluster:show                  acme/people         member:200   member:405
 cluster:start                 acme/people         owner:405    owner:302
 cluster:dismiss               acme/people         owner:405    owner:302
 tables:notes                  acme/people         manager:405  manager:302
+tables:rename                 acme/people         manager:405  manager:302
+tables:copy                   acme/people         manager:405  manager:302
 policies:show                 acme/people         member:200   member:405
 policies:save                 acme/people         manager:405  manager:422
 snapshots:index               acme                member:200   user:405

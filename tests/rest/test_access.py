@@ -38,6 +38,8 @@ OPERATIONS = [
     ("PATCH", "accounts/acme/tables/people", TABLES, {}, 200),
     ("DELETE", "accounts/acme/tables/nothing", TABLES, None, 404),
     ("POST", "accounts/acme/tables/nothing/restore", TABLES, None, 404),
+    ("POST", "accounts/acme/tables/people/rename", TABLES, {"name": 1}, 400),
+    ("POST", "accounts/acme/tables/people/copy", TABLES, {"name": 1}, 400),
     ("POST", "accounts/acme/tables/people/distribute", OWN, None, 409),
     ("POST", "accounts/acme/tables/people/undistribute", OWN, None, 409),
     ("GET", "accounts/acme/tables/people/policies", READ, None, 200),

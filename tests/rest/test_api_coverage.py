@@ -11,6 +11,8 @@ tables:restore                restore_table
 tables:tag                    update_table
 tables:untag                  update_table
 tables:notes                  update_table
+tables:rename                 rename_table
+tables:copy                   copy_table
 tables:export                 export_account
 tables:add_index              create_index
 tables:drop_index             delete_index

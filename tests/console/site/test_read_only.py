@@ -50,6 +50,8 @@ FORMS = {
     "tables:delete": ([], {"table": "people"}),
     "tables:tag": ([], {"table": "people", "add": "x"}),
     "tables:sample": ([], {}),
+    "tables:rename": (["people"], {"name": "visitors"}),
+    "tables:copy": (["people"], {"name": "visitors"}),
     "tables:notes": (["people"], {"description": "x", "tags": "x"}),
     "entities:delete": (["people"], {"scope": "rows", "key": encode_key(KEY)}),
 }
