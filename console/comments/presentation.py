@@ -1,7 +1,7 @@
 """Comment threads for display: subject, text with links and mentions, and the permitted actions."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self
@@ -89,6 +89,12 @@ def entity_tabs(target: EntityTarget) -> list[tuple[str, str, str]]:
     number = threads.count(target.table, Subject(target.key))
     label = f"{_('Comments')} ({number})" if number else _("Comments")
     return [("comments", label, target.address("comments:entity"))]
+
+
+def count_open_threads(context: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of open threads for the link beside a table's name."""
+    table = context["frame"].table
+    return {"open_threads": threads.count_open(table) if table.has_comments else 0}
 
 
 def mark_entities(table: Table, keys: Iterable[EntityKey]) -> dict[EntityKey, EntityMark]:

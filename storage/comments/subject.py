@@ -79,7 +79,12 @@ SUBJECT = Subject(
     key_follower="storage.comments.moves",
     tidying={"comments": "storage.comments.comments.tidy"},
     parts=(
-        Part(Slot.TABLE_HEAD, 10, "console/comments/_table_link.html"),
+        Part(
+            Slot.TABLE_HEAD,
+            10,
+            "console/comments/_table_link.html",
+            "console.comments.presentation.count_open_threads",
+        ),
         Part(Slot.QUERY_HEAD, 10, "console/comments/_query_link.html"),
     ),
     hooks={

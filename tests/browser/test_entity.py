@@ -62,6 +62,17 @@ def said(page, text):
     page.locator(".toast", has_text=text).wait_for()
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_short_values_leave_no_gap_beside_them(open_entity, width):
+    page = open_entity("pairs", A=1, B=2.5, Big=EXACT["Big"], Name="Ada", On=True, options={"width": width})
+    field(page, "Big").wait_for()
+    boxes = [it.bounding_box() for it in page.locator(".property").all()]
+    right = max(it["x"] + it["width"] for it in boxes)
+    rows = {round(it["y"]): it["x"] + it["width"] for it in boxes}  # the last one of each line
+    assert len(rows) == 4 and all(abs(end - right) < 1 for end in rows.values())
+    check_axe(page)
+
+
 def test_other_values_stay_as_they_are(open_entity, edited):
     page = open_entity("exact", **EXACT, Age=36)
     before = edited.get_entity("se", "exact")

@@ -36,6 +36,12 @@ def status(page):
     return page.locator("td[data-property=Status]").nth(1)
 
 
+def test_times_are_whole_in_their_fields(past):
+    fields = past.locator(".travel .moment-field > [name]")
+    expect(fields).to_have_count(3)
+    assert fields.evaluate_all("all => all.every(it => it.value && it.scrollWidth <= it.clientWidth)")
+
+
 def test_a_marked_cell_shows_its_current_value_and_ignores_keys(past):
     past.locator("td[data-property=Status]").first.click()
     past.keyboard.press("ArrowDown")

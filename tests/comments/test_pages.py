@@ -53,11 +53,13 @@ def test_a_viewer_comments_and_others_reply_resolve_and_reopen(visit, add):
     eve = visit("eve")
     assert "Comments (1)" in text(eve.get(f"{TABLE}entity/?pk=se&rk=ada"))
     assert "Is this right?" in text(eve.get(ENTITY))
+    assert 'aria-label="Comments: 1 open thread"' in eve.get(TABLE).content.decode()
     where = f"/ui/a/acme/comments/{thread.pk}/"
     eve.post(f"{where}reply/", {"text": "Yes, https://example.com/a?b=1."})
     shown = eve.get(ENTITY).content.decode()
     assert '<a href="https://example.com/a?b=1" rel="nofollow noopener noreferrer">' in shown
     assert visit("victor").post(f"{where}resolve/", {"resolved": "1"}).status_code == 303
+    assert 'aria-label="Comments"' in eve.get(TABLE).content.decode()
     assert "Resolved by victor" in text(eve.get(ENTITY))
     assert "Comments (" not in text(eve.get(f"{TABLE}entity/?pk=se&rk=ada"))
     answer = eve.post(f"{where}resolve/", {"resolved": "0"}, follow=True)
