@@ -20,7 +20,7 @@ from storage.models import Account, Activity
 _MOMENT: Final = timedelta(microseconds=1)
 _MINUTE: Final = timedelta(minutes=1)
 _CLOCKS: Final = timedelta(minutes=5)
-_LINES: Final = 25  # of a page, where there are as many
+_LINES: Final = 25  # a page has at least as many, if the log has them
 _READS: Final = 4  # further ones for a page of few lines
 _MOST: Final = 200  # activities of a minute that are on one page
 Wanted = TypeVar("Wanted", ActivityFilter, ChangeFilter)

@@ -1,4 +1,4 @@
-"""The bell, which counts a new notice while its page is open, and the list of notices with a muted one."""
+"""The bell, which gets new notices while its page is open, and the list of notices with a muted one."""
 
 import re
 from contextlib import suppress
