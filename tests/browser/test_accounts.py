@@ -48,6 +48,8 @@ def shop(chromium, console, admin):
 def prove(page):
     """Confirm the user's identity in the dialog that appears over the page when it asks for a secret."""
     dialog = page.locator("dialog#sign-in")
+    expect(dialog.get_by_text("Enter your password to continue.")).to_be_visible()
+    expect(dialog.get_by_text("The page continues after you sign in.")).to_be_hidden()
     dialog.get_by_label("Password").fill(PASSWORD)
     dialog.get_by_role("button", name="Confirm").click()
     expect(dialog).not_to_be_visible()
