@@ -10,7 +10,6 @@ if an answer is wrong, or if the server takes more after the second time than af
 import argparse
 import re
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -28,7 +27,7 @@ import requests
 
 from tests.faults.connection import Change, Connection, Request, write_batch
 from tests.faults.memory import MEGABYTE, growth_of
-from tests.live_server import ROOT, LiveServer, clean_environment, start_server
+from tests.live_server import LiveServer, start_server
 from tests.tools.bench.console import sign_in
 
 TABLE = "pressure"
@@ -75,11 +74,7 @@ def prepare(server: LiveServer) -> Caller:
             connection.change_set([Change("PUT", TABLE, row, large) for row in rows])
     name = f"u{uuid4().hex[:8]}"
     session = sign_in(server, server.data.parent, name)
-    line = [sys.executable, str(ROOT / "manage.py"), "token", "--data", str(server.data)]
-    made = subprocess.run(
-        [*line, "add", name, "pressure"], check=True, capture_output=True, text=True, env=clean_environment()
-    )
-    return Caller(session, made.stdout.strip())
+    return Caller(session, server.add_token(name, "pressure", "read"))
 
 
 # clients; each opens its connections and leaves them open until its block ends

@@ -7,7 +7,6 @@ swapped in, and another page of the table take in the browser.
 """
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,12 +20,12 @@ import requests
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables import TableServiceClient
 
-from tests import programs
+from tests import forked, programs
 from tests.first_sign_in import sign_in_first
 from tests.tools.bench import paint, report, rounds, servers
 from tests.tools.bench.entities import Dataset
 from tests.tools.bench.rounds import Contender, progress
-from tests.tools.bench.servers import ROOT, Server, scratch_folder
+from tests.tools.bench.servers import Server, scratch_folder
 
 BUDGET = 150  # milliseconds, of the server for a page of the grid
 USER = "bench"
@@ -127,8 +126,8 @@ def shown(contender: Contender) -> Iterator[tuple[str, str]]:
 
 
 def sign_in(server: Server, folder: Path, user: str = USER) -> requests.Session:
-    command = [sys.executable, "manage.py", "user", "--data", str(folder / "tablero"), "add", user, "--admin"]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    status, told, errors = forked.run_command(folder / "tablero", "user", "add", user, "--admin")
+    assert status == 0, errors
     base = server.endpoint.rpartition("/")[0]
     session, _chosen = sign_in_first(base, user, told.partition("password=")[2].strip())
     session.base = base  # type: ignore[attr-defined]

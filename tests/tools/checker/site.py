@@ -1,10 +1,7 @@
 """Servers on one database, the first with two workers and a link that can be cut, and what is done to them."""
 
 import os
-import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,7 +12,7 @@ import psutil
 import psycopg
 
 from storage.server.data_folder import DataFolder
-from tests.live_server import ACCOUNT, KEY, ROOT, LiveServer, clean_environment, start_server
+from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
 from tests.ports import free_port
 from tests.tools.checker.clients import Endpoint
 from tests.tools.checker.proxy import Proxy
@@ -83,13 +80,8 @@ class Site:
         return DataFolder(self.data).socket_folder
 
     def api_token(self) -> str:
-        self.manage("user", "add", "robot", "--admin")
-        return re.search(r"tbl_\w+", self.manage("token", "add", "robot", "checker", "--scope", "read"))[0]
-
-    def manage(self, command: str, *arguments: str) -> str:
-        line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(self.data), *arguments]
-        run = subprocess.run(line, check=True, capture_output=True, text=True, env=clean_environment())
-        return str(run.stdout)
+        self.first.manage("user", "add", "robot", "--admin")
+        return self.first.add_token("robot", "checker", "read")
 
     def execute(self, *statements: str) -> None:
         conninfo = f"host={self._socket_folder} user=tablero dbname=tablero"
