@@ -541,3 +541,12 @@ async def test_a_slow_large_body_is_refused(monkeypatch):
     with pytest.raises(OperationTimedOut):
         await body.read(http_request.RequestHead("PUT", b"/", b"", [], headers, "http", "", 0))
     body.release()
+
+
+@pytest.mark.parametrize(
+    ("client", "expected"),
+    [("10.0.0.9", ("https", ("203.0.113.7", 0))), ("127.0.0.1", ("http", ("127.0.0.1", 1)))],
+)
+def test_only_a_trusted_proxy_is_believed(client, expected):
+    fields = [(b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"203.0.113.7")]
+    assert http_connection._forwarded(("10.0.0.0/8",), "http", (client, 1), fields) == expected

@@ -407,17 +407,6 @@ class TestProxy:
         reply = ask(url, certificate, Accept="application/json", **headers)
         assert reply.error == (403 if expected else 200, expected)
 
-    def test_a_stranger_is_not_believed(self, scratch, certificate):
-        options = ("--oauth", "basic", "--trusted-proxies", "10.0.0.0/8")
-        with start_server(seeded(scratch / "stranger"), *options) as live:
-            reply = ask(
-                f"{live.endpoint}/Tables",
-                certificate,
-                Authorization=f"Bearer {anybody()}",
-                X_Forwarded_Proto="https",
-            )
-        assert reply.error == (403, "AuthenticationFailed")
-
 
 class TestJavaScript:
     def test_the_sdk_signs_in(
