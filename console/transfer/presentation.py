@@ -42,6 +42,7 @@ FORMATS: Final = {
     FileFormat.JSON: "JSON",
     FileFormat.NDJSON: "NDJSON",
     FileFormat.PARQUET: "Parquet",
+    FileFormat.EXCEL: "Excel",
 }
 DELIMITERS: Final[Mapping[str, Promise]] = {
     ",": _("Comma"),

@@ -207,6 +207,7 @@ def _read_wishes(sent: QueryDict, draft: ImportDraft) -> Wishes:
         format=FileFormat(format_) if format_ in list(FileFormat) else None,
         encoding=_read_encoding(sent, draft),
         delimiter=delimiter if delimiter in DELIMITERS else "",
+        sheet=field_text(sent.get("sheet", "")),
         has_header=sent.get("header") != "no",
     )
 
@@ -245,6 +246,7 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str, *, needs_key
         file = import_drafts.read(draft)
         context |= {
             "layout": file.rows.layout,
+            "sheets": [(it, it) for it in file.rows.layout.sheets],
             "readings": encodings.readings_of(file.rows.layout),
             "reading": asdict(file.rows.layout),
             "mapping": file.mapping,

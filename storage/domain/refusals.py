@@ -258,7 +258,9 @@ class Reason(AnyReason):
         " of them ends."
     )
     FILE_ROWS_EMPTY = _("The file is empty.")
-    FILE_ROWS_BINARY = _("The file is not text, and neither Parquet nor compressed with gzip or ZIP.")
+    FILE_ROWS_BINARY = _(
+        "The file is not text, and neither Excel nor Parquet nor compressed with gzip or ZIP."
+    )
     FILE_ROWS_DAMAGED = _("The file is damaged: its content cannot be decompressed.")
     FILE_ROWS_CUT_OFF = _("The file is incomplete or damaged: it cannot be read after line %(line)s.")
     FILE_ROWS_ZIP_FILES = _("The ZIP file has %(number)s files; import one that has a single file.")
@@ -288,6 +290,28 @@ class Reason(AnyReason):
         "To read and write Parquet, install the extra parquet: pip install 'tablero-server[parquet]'."
     )
     FILE_ROWS_NOT_PARQUET = _("The file is not a Parquet file that can be read: %(why)s")
+    FILE_ROWS_NO_EXCEL = _(
+        "To read and write Excel files, install the extra excel: pip install 'tablero-server[excel]'."
+    )
+    FILE_ROWS_NOT_EXCEL = _("The file is not an Excel file that can be read: %(why)s")
+    FILE_ROWS_OLD_EXCEL = _(
+        "The file is an Excel file of an old format or with a password. Save it as .xlsx without a password."
+    )
+    FILE_ROWS_EXCEL_LARGE = _("The Excel file is too large. Save its sheet as CSV, and import that.")
+    FILE_ROWS_NO_SHEET = _("The Excel file has no sheet of rows named %(sheet)s.")
+    FILE_ROWS_EXCEL_ROWS = _(
+        "A sheet of Excel has no room for more than %(most)s entities. Export as CSV, or fewer entities."
+    )
+    FILE_ROWS_EXCEL_COLUMNS = _(
+        "A sheet of Excel has no room for %(number)s columns, only for %(most)s. Export as CSV."
+    )
+    FILE_ROWS_EXCEL_TEXT = _(
+        "%(property)s has a text of more than %(most)s characters, which a cell of Excel cannot hold. Export as CSV or"
+        " JSON."
+    )
+    FILE_ROWS_EXCEL_CHARACTER = _(
+        "%(property)s has a text with a character that a cell of Excel cannot hold. Export as CSV or JSON."
+    )
     FILE_ROWS_HALF_CHARACTER = (
         "The property %(property)s has a text with half of a surrogate pair, which Parquet cannot hold. Use CSV or"
         " JSON."

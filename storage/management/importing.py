@@ -118,6 +118,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     layout.add_argument("--format", choices=[it.value for it in FileFormat])
     layout.add_argument("--encoding", default="", help="such as utf-8, windows-1254 or latin-1")
     layout.add_argument("--delimiter", default="", help="a character, or tab")
+    layout.add_argument("--sheet", default="", help="of Excel; by default the first one")
     layout.add_argument(
         "--no-header", action="store_true", help="the first line is a row; columns are column1 …"
     )
@@ -163,6 +164,7 @@ def read_wishes(file: str, options: dict[str, Any]) -> Wishes:
         format_,
         encoding=options["encoding"],
         delimiter=delimiter,
+        sheet=options["sheet"],
         has_header=not options["no_header"],
         name=Path(file).name,
         language=language_of_zone(options["zone"]),

@@ -42,7 +42,7 @@ _COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "notice": "List notices, look for conditions now, and test e-mail.",
     },
     "Tables": {
-        "import": "Write the rows of a file into a table: CSV, JSON, lines of JSON, or Parquet.",
+        "import": "Write the rows of a file into a table: CSV, JSON, lines of JSON, Excel or Parquet.",
         "export": "Write the entities of a table, or of all tables, into a file of any of these formats.",
         "index": "List, add and drop property indexes.",
         "changes": "Print the change feed of an account or a table.",

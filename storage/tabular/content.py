@@ -171,8 +171,13 @@ def read_beginning(
 
 def members(stream: IO[bytes]) -> list[str]:
     """Return the file names in a ZIP archive; raises FileRefused."""
+    return [it.filename for it in infos(stream)]
+
+
+def infos(stream: IO[bytes]) -> list[zipfile.ZipInfo]:
+    """Return what a ZIP archive says of its files; raises FileRefused."""
     with _open_archive(stream) as archive:
-        return [it.filename for it in archive.infolist() if not it.is_dir()]
+        return [it for it in archive.infolist() if not it.is_dir()]
 
 
 def _open_archive(stream: IO[bytes]) -> zipfile.ZipFile:

@@ -132,6 +132,8 @@ class RowMapper:
         self._dialect = Dialect(kind)
         self._now = now.astimezone(read_zone(mapping.zone)) if mapping.zone else now
         self._is_text = layout.format is FileFormat.CSV
+        # cells of Excel have no time zone
+        self._is_in_zone = layout.format is FileFormat.EXCEL and mapping.zone != ""
         self._listed = {column.source: column for column in mapping.columns}
         self._targets = {column.target: column.source for column in mapping.columns if column.target}
         self._keys = [
@@ -298,8 +300,8 @@ class RowMapper:
         """Return whether an unmapped column becomes a property; report the reason if not."""
         if not roles.is_value(source):
             described = roles.described.get(source)
-            # the reader of Parquet adds types that are not columns, and reports those that are
-            if self._layout.format is not FileFormat.PARQUET:
+            # the readers of Parquet and Excel add types that are not columns, and report those that are
+            if self._layout.format not in (FileFormat.PARQUET, FileFormat.EXCEL):
                 use = ColumnUse.CONTROL if described is None else ColumnUse.TYPES
                 self.report.add_column(source, use, described or "")
         elif rejects.is_of_rejects(source):
@@ -384,6 +386,11 @@ class RowMapper:
                 declared = read_type_name(named)
                 if declared is None:
                     return None
+            if self._is_in_zone and declared is Edm.DATETIME and isinstance(value, str):
+                instant = self._read_local(value)
+                if instant is None:
+                    return None
+                value = instant
             if type(value) is SpelledNumber and declared is None:
                 value = float(value)
             members[target] = value
@@ -534,6 +541,8 @@ class RowMapper:
             type_ = read_type_name(named)
             if type_ is None:
                 raise _Misfit(Reject(row, Fault.UNKNOWN_TYPE, step.source, text=_text_of(named)[:80]))
+        if self._is_in_zone and type_ is Edm.DATETIME and isinstance(value, str):
+            return self._read_typed(row, step, type_, value)
         try:
             if type_ is Edm.STRING and not isinstance(value, str):
                 return edm.read(_text_of(value), type_, self._kind)

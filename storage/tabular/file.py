@@ -32,9 +32,9 @@ _SAMPLE_BYTES: Final = 8 << 20  # bytes of content, and of its compressed form; 
 _SAMPLE_LINES: Final = 100_000
 _SAMPLE_VALUES: Final = 2_000_000  # rows times the names that they have
 _SAMPLE_SECONDS: Final = 5.0
-# the first rows of Parquet are in as many places as there are columns
-_PARQUET_BYTES: Final = 512 << 20
-_PARQUET_SECONDS: Final = 30.0
+# the first rows of Parquet are in as many places as there are columns, and Excel keeps texts in a file of their own
+_SCATTERED_BYTES: Final = 512 << 20
+_SCATTERED_SECONDS: Final = 30.0
 _CHUNK_BYTES: Final = 16 << 20  # bytes of content; faulty rows are kept as they are
 
 
@@ -60,8 +60,8 @@ class _SampleBounds(Bounds):
         self._ends = time.monotonic() + seconds
 
     @classmethod
-    def of_parquet(cls, check: Callable[[], object]) -> Self:
-        return cls(check, _PARQUET_BYTES, None, _PARQUET_SECONDS)
+    def of_scattered(cls, check: Callable[[], object]) -> Self:
+        return cls(check, _SCATTERED_BYTES, None, _SCATTERED_SECONDS)
 
     def count_packed(self, block: memoryview) -> None:
         super().count_packed(block)
@@ -130,8 +130,8 @@ class RowFile:
         """Return the first rows, limited by time."""
         rows: list[Row] = []
         names: set[str] = set()
-        is_parquet = self.layout.format is FileFormat.PARQUET
-        bounds = _SampleBounds.of_parquet(self._check) if is_parquet else _SampleBounds(self._check)
+        is_scattered = self.layout.format in (FileFormat.PARQUET, FileFormat.EXCEL)
+        bounds = _SampleBounds.of_scattered(self._check) if is_scattered else _SampleBounds(self._check)
         try:
             with self._opening() as stream:
                 for row in islice(Reader(stream, self.layout, bounds=bounds), _SAMPLE):

@@ -19,6 +19,11 @@ def escape_formula(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
+def is_formula(text: str) -> bool:
+    """Return whether a spreadsheet would run a text as a formula, or take an apostrophe for an escape."""
+    return _FORMULA.match(text) is not None
+
+
 def unescape_formula(text: str) -> str:
     """Reverse escape_formula."""
     return text[1:] if text.startswith("'") and _ESCAPED.match(text) else text

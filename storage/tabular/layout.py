@@ -12,7 +12,7 @@ from typing import IO, Any, Final, Self
 
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import PROPERTY_LIMIT
-from storage.tabular import content, encoding_guess, encodings
+from storage.tabular import content, encoding_guess, encodings, excel
 from storage.tabular.content import Bounds
 from storage.tabular.content import Compression as Compression
 from storage.tabular.content import FileRefused as FileRefused
@@ -28,6 +28,7 @@ _QUOTES: Final = "\"'"
 _GZIP: Final = b"\x1f\x8b"
 _ZIP: Final = b"PK\x03\x04"
 _PARQUET: Final = b"PAR1"
+_OLD_EXCEL: Final = b"\xd0\xcf\x11\xe0"  # also that of a workbook with a password
 # a String may have some of them
 _CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f]")
 _MOST_CONTROLS: Final = 0.05
@@ -42,6 +43,7 @@ class FileFormat(StrEnum):
     JSON = "json"
     NDJSON = "ndjson"
     PARQUET = "parquet"
+    EXCEL = "xlsx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Layout:
     has_separator_line: bool = False
     columns: tuple[str, ...] = ()  # names of the fields of CSV, from its first line if it is a header
     member: str = ""  # the name of the file in a ZIP file
+    sheet: str = ""  # one of the ``sheets`` of a workbook
+    sheets: tuple[str, ...] = ()
     # columns whose name in the file is empty, which are named by their position
     unnamed: tuple[str, ...] = ()
     encoding_is_guess: bool = False  # text of the file would be another one in one of the alternatives
@@ -84,6 +88,7 @@ class Layout:
             "compression": Compression(stored["compression"]),
             "columns": tuple(stored["columns"]),
             "unnamed": tuple(stored.get("unnamed", ())),
+            "sheets": tuple(stored.get("sheets", ())),
             "encoding_alternatives": tuple(map(Reading.load, stored.get("encoding_alternatives", ()))),
         }
         return cls(**{name: value for name, value in known.items() if name in cls.__slots__})
@@ -108,6 +113,7 @@ class Wishes:
 
     format: FileFormat | None = None
     member: str = ""  # the file in a ZIP file with several
+    sheet: str = ""  # the sheet of a workbook with several
     encoding: str = ""
     delimiter: str = ""
     # None: the first line is a header if it names both keys, or has more or fewer fields than there are columns
@@ -125,9 +131,13 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None 
     compression = _detect_compression(stream.read(len(_ZIP)))
     member = ""
     if compression is Compression.ZIP:
+        if excel.is_workbook(content.members(stream)):
+            return _detect_sheet(excel.sheet_names(stream), wishes)
         member = wishes.member or _only_member(stream)
     stream.seek(0)
     sample = content.read_beginning(stream, SAMPLE, compression, member, bounds)
+    if sample.startswith(_OLD_EXCEL):
+        raise FileRefused(Reason.FILE_ROWS_OLD_EXCEL)
     if not sample.strip():
         # one of several files may be that of a table without entities
         format_ = wishes.format or (_FORMATS.get(extension_of(member)) if wishes.member else None)
@@ -142,6 +152,14 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None 
     if len(_CONTROLS.findall(text)) > _MOST_CONTROLS * len(text):
         raise FileRefused(Reason.FILE_ROWS_BINARY)
     return detect_text(text, wishes, layout)
+
+
+def _detect_sheet(sheets: tuple[str, ...], wishes: Wishes) -> Layout:
+    if not sheets:
+        raise FileRefused(Reason.FILE_ROWS_EMPTY)
+    if wishes.sheet and wishes.sheet not in sheets:
+        raise FileRefused(Reason.FILE_ROWS_NO_SHEET, sheet=wishes.sheet)
+    return Layout(FileFormat.EXCEL, sheet=wishes.sheet or sheets[0], sheets=sheets)
 
 
 def detect_text(text: str, wishes: Wishes, layout: Layout = PLAIN_TEXT) -> Layout:

@@ -12,7 +12,7 @@ from typing import IO, Any, Final, NamedTuple
 from storage.domain.entities.annotations import is_control
 from storage.domain.refusals import Reason
 from storage.editing.exact_json import ExactDecoder
-from storage.tabular import parquet
+from storage.tabular import excel, parquet
 from storage.tabular.content import (
     DAMAGED,
     Bounds,
@@ -88,7 +88,7 @@ class Reader:
         self.layout = layout
         self.position = start
         bounds = bounds or Bounds()
-        if layout.format is not FileFormat.PARQUET:  # Parquet is not read in order
+        if layout.format not in (FileFormat.PARQUET, FileFormat.EXCEL):  # they are not read in order
             bounds.expect_rows(lambda: self.position.rows)
         self._content = open_content(stream, layout.compression, layout.member, bounds)
         self.report = FileReport()
@@ -203,6 +203,18 @@ class Reader:
             self.position = Position(number, number, 0)
             yield Row(number, fields)
 
+    def _read_excel(self) -> Iterator[Row]:
+        reader = excel.SheetReader(self._content, self.layout.sheet, self.report)
+        for number, row in enumerate(reader.rows(), 1):
+            for line in reader.blank_lines:
+                self._count_blank(line)
+            self.position = Position(number, row.line, 0)
+            if row.further:
+                text = "\t".join(map(str, (*row.fields.values(), *row.further)))
+                yield Row(row.line, row.fields, RowFault.TOO_MANY_FIELDS, text, further=row.further)
+            else:
+                yield Row(row.line, row.fields)
+
 
 def _row_of(line: int, value: object, repeated: str | None, text: str) -> Row:
     """Convert a JSON value to a row; ``repeated`` is a duplicate member, ``text`` the source."""
@@ -218,6 +230,7 @@ _READERS: Final[dict[FileFormat, Callable[[Reader], Iterator[Row]]]] = {
     FileFormat.JSON: Reader._read_json,
     FileFormat.NDJSON: Reader._read_ndjson,
     FileFormat.PARQUET: Reader._read_parquet,
+    FileFormat.EXCEL: Reader._read_excel,
 }
 
 

@@ -1,7 +1,8 @@
 """Imports into tables and exports of tables in the management API."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -36,13 +37,13 @@ from storage.rest.views import AccountScopedViewSet
 from storage.runtime import job_runner
 from storage.runtime.threads import Download, TooManyDownloads
 from storage.tables import tables
-from storage.tabular import parquet, proposals
+from storage.tabular import proposals
 from storage.tabular.encoding_guess import language_of_zone
 from storage.tabular.layout import FileFormat, FileRefused, Wishes
 from storage.tabular.mapping import ColumnMapping, MappingRefused
 from storage.tabular.proposals import ProposedColumn
 from storage.transfer import export_jobs, exports, file_work, import_jobs, samples, serializers
-from storage.transfer.exports import PARQUET, Export, Scope
+from storage.transfer.exports import Export, Scope
 from storage.transfer.imports import ImportOutcome
 
 
@@ -54,9 +55,10 @@ class ImportViewSet(UploadViewSet):
     @operation(
         "import_table",
         "Import a file into a table",
-        "The body is the file, of any size: CSV of any dialect, JSON, NDJSON or Parquet, also as gzip or in a ZIP file;"
-        " its media type does not matter. It is received only after the request is authorized. What fits is imported by"
-        " a job, which goes on if the client does not wait or the server is stopped; with `dry_run` nothing is written."
+        "The body is the file, of any size: CSV of any dialect, JSON, NDJSON, Excel or Parquet, also as gzip or in a"
+        " ZIP file; its media type does not matter. It is received only after the request is authorized. What fits is"
+        " imported by a job, which goes on if the client does not wait or the server is stopped; with `dry_run` nothing"
+        " is written."
         " The import is one activity that can be undone. A request that is repeated with the same `Idempotency-Key`"
         " answers the job of the first one.",
         query=serializers.ImportParameters,
@@ -119,6 +121,7 @@ class ImportViewSet(UploadViewSet):
             format_,
             encoding=data["encoding"],
             delimiter=data["delimiter"],
+            sheet=data["sheet"],
             has_header=data["header"],
             name=data["name"],
             language=language_of_zone(data["zone"]),
@@ -202,7 +205,8 @@ class ExportViewSet(AccountScopedViewSet):
     )
     def export(self, request: Request, account: str, table: str) -> StreamingHttpResponse:
         export = self._read_export(self.read_query())
-        pieces = exports.write(export)
+        with refusing():
+            pieces = exports.start(export)
         # given a synchronous iterator, an ASGI server would first collect all of it
         is_streamed = isinstance(request._request, ASGIRequest)
         try:
@@ -246,11 +250,16 @@ class ExportViewSet(AccountScopedViewSet):
 
 
 def check_library(format_: str) -> None:
-    """Raise Problem for Parquet without its library."""
-    if format_ != PARQUET:
-        return
+    """Raise Problem for a format without its library."""
+    with refusing():
+        exports.require_library(format_)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Raise Problem for the refusal of a format."""
     try:
-        parquet.library()
+        yield
     except FileRefused as error:
         raise Problem(problems.CONFLICT, str(error)) from None
 

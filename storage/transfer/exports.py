@@ -1,8 +1,10 @@
 """Exports of entities to a file, piece by piece: a query, selected keys, or a whole table."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.util import find_spec
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -15,17 +17,24 @@ from storage.domain.refusals import Reason
 from storage.entities import entities, properties
 from storage.history.past import Past
 from storage.models import Table
-from storage.tabular import parquet, writing
+from storage.tabular import excel, parquet, writing
 from storage.tabular.layout import FileRefused
 from storage.tabular.writing import ExportFormat, UnexpectedProperty
 from storage.transfer.subject import TransferVerb
 
 PARQUET: Final = "parquet"
-FORMATS: Final = (*(it.value for it in ExportFormat), PARQUET)
+EXCEL: Final = "xlsx"
+FORMATS: Final = (*(it.value for it in ExportFormat), PARQUET, EXCEL)
+# the optional libraries of formats, and what is said where they are missing
+LIBRARIES: Final = {
+    PARQUET: ("pyarrow", Reason.FILE_ROWS_NO_LIBRARY),
+    EXCEL: ("openpyxl", Reason.FILE_ROWS_NO_EXCEL),
+}
 _PIECE: Final = 64 * 1024  # bytes of a ZIP file that are sent at once
 MEDIA_TYPES: Final[Mapping[str, str]] = {
     **{it.value: type_ for it, type_ in writing.TYPES.items()},
     PARQUET: "application/vnd.apache.parquet",
+    EXCEL: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 
 
@@ -62,6 +71,19 @@ class Export:
         return entities.all_pages(self.table, self.query, self.past)
 
 
+def missing_library(format_: str) -> FileRefused | None:
+    """Return the refusal of a format whose optional library is missing, without loading it; otherwise None."""
+    module, reason = LIBRARIES.get(format_, ("", None))
+    return None if reason is None or find_spec(module) is not None else FileRefused(reason)
+
+
+def require_library(format_: str) -> None:
+    """Raise FileRefused if the optional library of a format is missing."""
+    missing = missing_library(format_)
+    if missing is not None:
+        raise missing
+
+
 Progress = Callable[[int], None]
 
 
@@ -89,6 +111,9 @@ def write(export: Export, progress: Progress = _ignore) -> Generator[bytes, None
         if export.format == PARQUET:
             column_types = properties.types(export.table, export.query, export.past)
             yield from parquet.write(counted(), [parquet.Use(*use) for use in column_types])
+        elif export.format == EXCEL:
+            column_types = properties.types(export.table, export.query, export.past)
+            yield from excel.write(counted(), property_names(export), excel.group_uses(column_types))
         else:
             format_ = ExportFormat(export.format)
             names = property_names(export) if writing.has_columns(format_) else []
@@ -101,6 +126,18 @@ def write(export: Export, progress: Progress = _ignore) -> Generator[bytes, None
     finally:
         _record(export, count, is_whole=is_whole)
     return count
+
+
+def start(export: Export) -> Generator[bytes, None, object]:
+    """Return the pieces of a file; raises the refusals of Excel, whose file is whole before its first piece."""
+    pieces = write(export)
+    return _resume(next(pieces), pieces) if export.format == EXCEL else pieces
+
+
+def _resume(first: bytes, pieces: Generator[bytes, None, int]) -> Generator[bytes, None, int]:
+    with closing(pieces):
+        yield first
+        return (yield from pieces)
 
 
 def write_zip(

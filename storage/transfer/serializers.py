@@ -144,6 +144,9 @@ class ImportParameters(QueryParameters):
     delimiter = serializers.CharField(
         max_length=1, default="", trim_whitespace=False, help_text="One character, such as `;`."
     )
+    sheet = serializers.CharField(
+        max_length=255, default="", trim_whitespace=False, help_text="Of Excel; by default the first one."
+    )
     header = serializers.BooleanField(
         default=True, help_text="Whether the first line of CSV has the names of the columns."
     )

@@ -7,7 +7,7 @@ import sys
 from storage.server.workers import environment
 
 # modules for pages, for an issuer or provider, and for extras
-LATER = {"jwt", "markdown_it", "obstore", "pyarrow", "qrcode", "requests", "rest_framework"}
+LATER = {"jwt", "markdown_it", "obstore", "openpyxl", "pyarrow", "qrcode", "requests", "rest_framework"}
 
 
 def test_optional_modules_are_not_imported_at_start(tmp_path):

@@ -43,9 +43,29 @@ def test_streams_what_a_filter_finds_and_records_it(call, two):
     assert [(row["Text"], row["Text@type"]) for row in rows] == [("'=1+1", "String"), ("\ud800", "String")]
 
 
+def test_excel_holds_keys_and_texts_like_formulas(call, two):
+    openpyxl = pytest.importorskip("openpyxl")
+    answer = call("victor", "read")("GET", f"{PATH}?format=xlsx&filter=RowKey eq '1'")
+    assert answer["Content-Disposition"] == 'attachment; filename="people.xlsx"'
+    sheet = openpyxl.load_workbook(io.BytesIO(content(answer))).active
+    head, row = sheet.iter_rows()
+    assert [it.value for it in head] == ["PartitionKey", "RowKey", "Timestamp", "Text"]
+    assert [(it.value, it.data_type) for it in (row[0], row[1], row[3])] == [
+        ("se", "s"), ("1", "s"), ("=1+1", "s"),
+    ]  # fmt: skip
+    done = Activity.objects.get(verb="entity.export")
+    assert (done.detail["format"], done.detail["rows"], done.detail["is_whole"]) == ("xlsx", 1, True)
+
+
 def test_refuses(call, two):
     victor = call("victor", "read")
-    assert victor("GET", f"{PATH}?format=xlsx").status_code == 400
+    assert victor("GET", f"{PATH}?format=xls").status_code == 400
+    pytest.importorskip("openpyxl")
+    refused = victor("GET", f"{PATH}?format=xlsx")
+    assert (refused.status_code, "Text has a text with a character" in refused.content.decode()) == (
+        409,
+        True,
+    )
     assert victor("GET", f"{PATH}?filter=RowKey eq").status_code == 400
     assert victor("GET", PATH.replace("people", "gone")).status_code == 404
     assert call("sam", "read")("GET", PATH).status_code == 404

@@ -1,8 +1,10 @@
 """Imports in the console: from a file to entities, with repairs of rejected rows, and permissions."""
 
 import gzip
+import io
 import json
 import re
+from datetime import date
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -10,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from console.transfer import encodings
 from storage.accounts import account_settings
 from storage.domain.access.actor import SERVER
-from storage.domain.entities.entity import read_stored
+from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm
 from storage.editing import typed_text
@@ -530,3 +532,33 @@ def test_every_encoding_can_be_chosen():
     assert [encodings.title(it) for it in ("utf-8", "windows-1252", "koi8-r", "x-mac-greek", "big5")] == [
         "UTF-8", "Windows-1252", "KOI8-R", "Macintosh-Greek", "Big5",
     ]  # fmt: skip
+
+
+def test_a_sheet_of_an_excel_file_is_chosen(visit, staff):
+    openpyxl = pytest.importorskip("openpyxl")
+    workbook, content = openpyxl.Workbook(), io.BytesIO()
+    customers = workbook.create_sheet("Kunden")
+    customers.append(["Ort", "Kundennr", "Umsatz", "Seit"])
+    for number in range(30):
+        customers.append([f"Ort {number % 3}", f"KD-{number}", 1.5 + number, date(2026, 3, 28)])
+    workbook.save(content)
+    eve = visit("eve")
+    columns = begin_with(eve, content.getvalue(), "kunden.xlsx")
+    page = eve.get(columns)
+    assert page.context["layout"].sheets == ("Sheet", "Kunden") and 'name="sheet"' in page.content.decode()
+    assert 'name="encoding"' not in page.content.decode()
+    page = eve.post(columns, {"reread": "1", "format": "xlsx", "sheet": "Kunden"})
+    mapping = page.context["mapping"]
+    assert (mapping.partition_key, mapping.row_key) == ("{Ort}", "{Kundennr}")
+    text = page.content.decode()
+    assert "DateTime, from the file" in text and "Double, from the file" in text
+
+    check = eve.post(columns, {**form_of(page), "check": "1"})["Location"]
+    job_runner.run_all()
+    assert "Import 30 rows" in eve.get(check).content.decode()
+    eve.post(check.replace("check", "run"))
+    job_runner.run_all()
+    [found] = entities.get_many(staff, [EntityKey("Ort 1", "KD-1")])
+    assert {name: value.type for name, value in read_stored(found).properties.items()} == {
+        "Umsatz": Edm.DOUBLE, "Seit": Edm.DATETIME,
+    }  # fmt: skip

@@ -21,12 +21,13 @@ from console.site.refusals import describe_refusal
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
+from storage.domain.refusals import Refused
 from storage.entities import entities
 from storage.entities.entities import Total
 from storage.models import Table
 from storage.tables import table_list
-from storage.transfer import export_jobs
-from storage.transfer.exports import MEDIA_TYPES, Export, write
+from storage.transfer import export_jobs, exports
+from storage.transfer.exports import MEDIA_TYPES, Export
 
 
 @require_http_methods(["GET", "POST"])
@@ -41,10 +42,10 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
     except StorageError as error:
         return _ask(request, table, describe_refusal(error))
     format_ = request.POST["format"]
-    if format_ not in list(ExportFormat):
+    if format_ not in exports.FORMATS:
         return _ask(request, table, _("Unknown format."))
     asked = columns.parse_columns(request.POST.get("cols", ""))
-    escapes = escapes_formulas(request.POST, ExportFormat(format_))
+    escapes = escapes_formulas(request.POST, format_)
     exported = Export(
         table,
         format_,
@@ -57,15 +58,26 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
         then,
         escapes,
     )
-    if "job" in request.POST and chosen.scope is not Scope.ROWS and then is None:
-        return redirect("jobs:show", export_jobs.start(exported).pk)
+    try:
+        exports.require_library(format_)
+        if "job" in request.POST and chosen.scope is not Scope.ROWS and then is None:
+            return redirect("jobs:show", export_jobs.start(exported).pk)
+        pieces = exports.start(exported)
+    except Refused as refused:
+        return _ask(request, table, describe_refusal(refused))
     name = get_valid_filename(f"{table.name}{f' {then.moment}' if then else ''}.{format_}")
-    return stream_bytes(request, write(exported), content_type=MEDIA_TYPES[format_], filename=name)
+    return stream_bytes(request, pieces, content_type=MEDIA_TYPES[format_], filename=name)
 
 
-def escapes_formulas(sent: QueryDict, format_: ExportFormat) -> bool:
+def escapes_formulas(sent: QueryDict, format_: str) -> bool:
     """Return whether to escape formulas: by default in plain CSV, for spreadsheets, but not in typed CSV."""
-    return "keep_formulas" not in sent if format_ is ExportFormat.CSV else "escape_formulas" in sent
+    return "keep_formulas" not in sent if format_ == ExportFormat.CSV else "escape_formulas" in sent
+
+
+def _formats() -> list[tuple[str, str]]:
+    """Return the formats, each with the reason why it is not available."""
+    missing = ((it, exports.missing_library(it)) for it in exports.FORMATS)
+    return [(it, "" if refused is None else describe_refusal(refused)) for it, refused in missing]
 
 
 def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
@@ -99,7 +111,7 @@ def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
         "keys": keys,
         "scopes": scopes,
         "scope": asked.get("scope") or scopes[0][0],
-        "formats": list(ExportFormat),
+        "formats": _formats(),
         "error": error,
         "here": back if is_console_path(back) else state.address(table),
     }

@@ -23,7 +23,7 @@ from storage.tabular.writing import ExportFormat
 from storage.transfer import exports
 from storage.transfer.exports import (
     FORMATS,
-    PARQUET,
+    LIBRARIES,
     Export,
     Scope,
 )
@@ -34,8 +34,8 @@ T = TypeVar("T")
 class Command(DatabaseCommand):
     help = (
         "Export the entities of a table, or those that a query finds, also while the server runs. The name of the file"
-        " says the format: .typed.csv (as Storage Explorer has it), .csv, .json, .ndjson or .parquet, also with .gz."
-        " All tables of an account become a ZIP file."
+        " says the format: .typed.csv (as Storage Explorer has it), .csv, .json, .ndjson, .parquet or .xlsx, also with"
+        " .gz. All tables of an account become a ZIP file."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, table: str, file: str, **options: Any) -> None:
         is_piped = file == "-"
-        if is_piped and sys.stdout.isatty() and (options["format"] == PARQUET or "/" not in table):
+        if is_piped and sys.stdout.isatty() and (options["format"] in LIBRARIES or "/" not in table):
             raise CommandError("This is not shown on a terminal; name a file, or pass it on.")
         began, by = time.monotonic(), command_actor()
         with account_export.opening(None if is_piped else Path(file), sys.stdout.buffer) as stream:

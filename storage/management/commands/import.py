@@ -207,7 +207,9 @@ class Command(DatabaseCommand):
         if layout.format is FileFormat.CSV:
             delimiter = "tab" if layout.delimiter == "\t" else layout.delimiter
             about.append(f"delimiter {delimiter}  quote {layout.quote}")
-        if layout.format is not FileFormat.PARQUET:
+        if layout.format is FileFormat.EXCEL:
+            about.append(f"sheet {layout.sheet}")
+        elif layout.format is not FileFormat.PARQUET:
             about.append(layout.encoding)
         about += [] if layout.compression.value == "none" else [layout.compression.value]
         self.stdout.write("  ".join(about))

@@ -51,6 +51,26 @@ def test_typed_csv_has_types(visit, full):
     assert len(list(csv.reader(io.StringIO(text, newline="")))) == 4
 
 
+def test_excel_and_parquet_are_offered_and_refuse_before_they_begin(visit, full, add_entity, monkeypatch):
+    pytest.importorskip("openpyxl")
+    client = visit("victor")
+    page = client.get(PEOPLE).content.decode()
+    assert 'value="parquet"' in page and 'value="xlsx"' in page and "disabled aria-describedby" not in page
+    refused = client.post(PEOPLE, {"scope": "table", "format": "xlsx"})
+    assert refused.status_code == 422
+    assert "Odd has a text with a character that a cell of Excel cannot hold." in refused.content.decode()
+    add_entity("c", "1", Text="=1")
+    answer = client.post(PEOPLE, {"scope": "rows", "format": "xlsx", "key": encode_key(EntityKey("c", "1"))})
+    assert answer["Content-Disposition"] == 'attachment; filename="people.xlsx"'
+    assert b"".join(answer.streaming_content).startswith(b"PK")
+
+    monkeypatch.setitem(exports.LIBRARIES, "xlsx", ("no_such_module", exports.LIBRARIES["xlsx"][1]))
+    page = client.get(PEOPLE).content.decode()
+    assert "pip install &#x27;tablero-server[excel]&#x27;" in page and "disabled aria-describedby" in page
+    refused = client.post(PEOPLE, {"scope": "table", "format": "xlsx"})
+    assert (refused.status_code, "install the extra excel" in refused.content.decode()) == (422, True)
+
+
 def test_every_format_of_a_full_and_an_empty_table(visit, full, account):
     client = visit("victor")
     for form in formats.ExportFormat:
