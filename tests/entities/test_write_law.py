@@ -39,6 +39,7 @@ from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
     EntityTooLarge,
+    InvalidDuplicateRow,
     KeyValueTooLarge,
     ResourceNotFound,
     StorageError,
@@ -990,6 +991,60 @@ def obeys(machine, world, examples):
     run_state_machine_as_test(
         machine, settings=hypothesis_settings(max_examples=min(examples, most), stateful_step_count=25)
     )
+
+
+def test_forms_in_all_combinations(world):
+    """What a few random examples meet by chance: each verb and condition, in the forms that have a way of their own."""
+    law = type("Law", (LocalLaw,), {"world": world(), "numbers": itertools.count()})()
+    one, two = {"b": EdmValue(Edm.INT32, 1), "A": EdmValue(Edm.INT32, 1)}, {"A": EdmValue(Edm.STRING, "2")}
+    both, third = [(0, 0), (0, 2)], (0, 3)
+
+    def each(verb, properties, condition="any", keys=both):
+        """Return changes that meet the condition but for the first of them."""
+        conditions = [condition, *["any"] * (len(keys) - 1)]
+        return [Spec(verb, *it) for it in zip(keys, [properties] * len(keys), conditions, strict=True)]
+
+    def store(*keys):
+        law.apply_as_set(each("upsert", one, keys=keys or both))
+
+    for verb, condition in itertools.product(VERBS, ("any", "current", "other", "never")):
+        store()
+        law.apply_as_set(each(verb, two, condition)[::-1])
+        store()
+        law.several_requests_in_one_statement(each(verb, two, condition))
+        for is_known in (True, False):
+            store()
+            law.edit(each(verb, two, condition)[0], is_known)
+    for verb, form in itertools.product(VERBS, ("single", "lane", "function", "set")):
+        store()
+        law.row_of_an_older_version(both[0])
+        law.change_alone(each(verb, two)[0], form)
+    for verb in VERBS:
+        store()
+        for key in both:
+            law.row_of_an_older_version(key)
+        law.apply_as_set(each(verb, two))
+        law.requests_that_race(each(verb, two) + each(verb, one) + each(verb, two))
+    # limits that the last of several changes passes
+    number = EdmValue(Edm.INT64, 1)
+    for verb in ("merge", "upsert merge"):
+        store()
+        law.apply_as_set([Spec("upsert", third, {f"P{n:03}": number for n in range(251)}, "any")])
+        law.apply_as_set([*each(verb, two), Spec(verb, third, {"A": number, "B": number}, "any")])
+        law.apply_as_set(each("delete", {}, keys=[third]))
+    for verb, difference in itertools.product(("insert", "merge"), (0, 2)):
+        law.has_been_large = False
+        law.large_entity(verb, difference, "single")
+    for is_collected in (True, False):
+        store()
+        law.images_of_entities([(both[0], "current", two, True), (both[1], "other", two, True)], is_collected)
+    for key in both:
+        law.apply_as_set(each("delete", {}, keys=[key]))
+    inserts = each("insert", one)
+    law.halves(inserts, SimpleNamespace(draw=lambda _: 1))
+    with pytest.raises(ChangeSetError) as failure:
+        edits.apply(law.world.table, law.changes(each("upsert", two, keys=[third, third])), by=law.by)
+    assert (failure.value.index, type(failure.value.error)) == (1, InvalidDuplicateRow)
 
 
 def test_writes_and_requests_with_history(world):
