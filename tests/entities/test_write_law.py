@@ -996,7 +996,8 @@ def obeys(machine, world, examples):
 def test_forms_in_all_combinations(world):
     """What a few random examples meet by chance: each verb and condition, in the forms that have a way of their own."""
     law = type("Law", (LocalLaw,), {"world": world(), "numbers": itertools.count()})()
-    one, two = {"b": EdmValue(Edm.INT32, 1), "A": EdmValue(Edm.INT32, 1)}, {"A": EdmValue(Edm.STRING, "2")}
+    number, text = EdmValue(Edm.INT64, 1), EdmValue(Edm.STRING, "2")
+    one, two = {"b": number, "A": number}, {"A": text}
     both, third = [(0, 0), (0, 2)], (0, 3)
 
     def each(verb, properties, condition="any", keys=both):
@@ -1015,6 +1016,7 @@ def test_forms_in_all_combinations(world):
         for is_known in (True, False):
             store()
             law.edit(each(verb, two, condition)[0], is_known)
+            law.edit(each(verb, {"b": text, "A": text})[1], is_known)
     for verb, form in itertools.product(VERBS, ("single", "lane", "function", "set")):
         store()
         law.row_of_an_older_version(both[0])
@@ -1024,9 +1026,9 @@ def test_forms_in_all_combinations(world):
         for key in both:
             law.row_of_an_older_version(key)
         law.apply_as_set(each(verb, two))
+        law.apply_as_set([Spec(verb, both[1], {"b": text}, "any"), Spec(verb, both[0], two, "any")])
         law.requests_that_race(each(verb, two) + each(verb, one) + each(verb, two))
     # limits that the last of several changes passes
-    number = EdmValue(Edm.INT64, 1)
     for verb in ("merge", "upsert merge"):
         store()
         law.apply_as_set([Spec("upsert", third, {f"P{n:03}": number for n in range(251)}, "any")])
@@ -1035,6 +1037,8 @@ def test_forms_in_all_combinations(world):
     for verb, difference in itertools.product(("insert", "merge"), (0, 2)):
         law.has_been_large = False
         law.large_entity(verb, difference, "single")
+    beyond = large(law.key(third), -14) | {"Z": EdmValue(Edm.BINARY, b"x")}  # by one byte
+    law.change_alone(Spec("insert", third, beyond, "any"), "single")
     for is_collected in (True, False):
         store()
         law.images_of_entities([(both[0], "current", two, True), (both[1], "other", two, True)], is_collected)
