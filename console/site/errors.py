@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig
 from django.db import DataError, InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve, reverse
 
@@ -59,11 +59,31 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Render the page for a missing resource, with the reason if known: a deleted table or lost membership."""
     if isinstance(exception, AccountNotShown) and members.was_removed(user_of(request), exception.account):
         return _render(request, "404_account.html", {"lost": exception.account.name}, status=404)
+    if (address := _find_renamed(request)) is not None:
+        return HttpResponseRedirect(address)
     deletion = _find_deletion(request)
     if deletion is None:
         return _render(request, "404.html", {}, status=404)
     context = {"deletion": deletion, "next": _table_address(request)}
     return _render(request, "404_table.html", context, status=404)
+
+
+def _find_renamed(request: HttpRequest) -> str | None:
+    """Return the address of the same page of a table that was renamed, for users with access to its account."""
+    current, match = account_context(request), request.resolver_match
+    if (
+        current is None
+        or match is None
+        or "table" not in match.kwargs
+        or request.method != "GET"
+        or is_script(request)
+    ):
+        return None
+    name = last_change.renamed_to(current.account, match.kwargs["table"])
+    if name is None:
+        return None
+    names = match.kwargs | {"account": current.account.name, "table": name}
+    return reverse(match.view_name, kwargs=names, query=request.GET)
 
 
 def _find_deletion(request: HttpRequest) -> TableDeletion | None:

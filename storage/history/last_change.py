@@ -69,6 +69,21 @@ def of_table(account: Account, name: str) -> TableDeletion | None:
     return None if done is None else TableDeletion(done.table_name, done.at, actor_of(done), None)
 
 
+def renamed_to(account: Account, name: str) -> str | None:
+    """Return the present name of the table that was called so; None if there is none, or another has the name now."""
+    try:
+        folded = fold_table_name(name, AccountKind(account.kind))
+    except StorageError:
+        return None
+    renaming_filter = ActivityFilter(account_ids=[account.pk], verbs=(TableVerb.RENAME,))
+    present = Table.objects.existing().filter(account=account)
+    if present.filter(folded_name=folded).exists():
+        return None
+    renamings = activity.find(renaming_filter).filter(detail__from__iexact=folded)
+    table_ids = list(renamings.values_list("table_id", flat=True)[:1])
+    return present.filter(pk__in=table_ids).values_list("name", flat=True).first()
+
+
 def _deletion(account: Account, name: str, kind: AccountKind) -> Activity | None:
     deletion_filter = ActivityFilter(account_ids=[account.pk], verbs=(TableVerb.DELETE,), table=name)
     deletions = activity.find(deletion_filter)

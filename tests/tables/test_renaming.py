@@ -111,10 +111,16 @@ def test_the_settings_of_a_table_rename_and_copy_it(visit, people, account):
     answer = client.post(f"{SETTINGS}rename/", {"name": "visitors"})
     assert answer["Location"] == "/ui/a/acme/t/visitors/settings/"
     assert "Renamed people to visitors." in client.get(answer["Location"]).content.decode()
+    moved = client.get("/ui/a/acme/t/People/schema/", {"x": "1"})
+    assert moved["Location"] == "/ui/a/acme/t/visitors/schema/?x=1"
+    assert visit("sam").get("/ui/a/acme/t/people/").status_code == 404
+    assert "/t/visitors/settings/#rename" in client.get("/ui/a/acme/t/visitors/").content.decode()
     query.refresh_from_db()
     assert (query.table_name, query.slug) == ("visitors", "adults")
     log = " ".join(strip_tags(client.get("/ui/a/acme/activity/").content.decode()).split())
     assert "renamed the table people to visitors" in log and "copied the table people to people2" in log
+    client.post("/ui/a/acme/tables/new/", {"name": "people"})
+    assert client.get("/ui/a/acme/t/people/schema/").status_code == 200
     assert visit("eve").post("/ui/a/acme/t/visitors/settings/rename/", {"name": "x"}).status_code == 403
     assert "Rename or copy" not in visit("eve").get("/ui/a/acme/t/visitors/settings/").content.decode()
 
