@@ -136,7 +136,8 @@ def _describe_actor(done: Activity, account: str) -> SafeString:
             return _fill(_("A client using %(name)s"), {"name": name})
         case ActorKind.SAS:
             name = _strong(draw_actor(actor, account))
-            return _fill(_("A client using the SAS token %(name)s"), {"name": name})
+            text = _("A client using the SAS token %(name)s") if actor.label else _("A client using %(name)s")
+            return _fill(text, {"name": name})
         case ActorKind.BEARER:
             return _fill(_("A client using a bearer token of %(name)s"), {"name": name})
         case ActorKind.TOKEN:

@@ -18,6 +18,7 @@ from console.metrics.facts import summarize
 from console.metrics.ranges import RANGES, ChosenRange, read_range
 from console.requests.filters import RequestQuery
 from console.site.access import account_required, table_page
+from console.site.actors import name_sas
 from console.site.responses import render_page
 from console.site.times import write_local_time
 from storage.access import sas
@@ -163,7 +164,7 @@ def _credentials(account: Account, report: Report, log: _Log) -> list[Credential
     labels = sas.labels(account, [name for kind, name, _number in credentials if kind == Authentication.SAS])
     return [
         CredentialRow(
-            labels.get(name) or (f"{name[:12]}…" if kind == Authentication.SAS else name),
+            name_sas(name, labels.get(name, "")) if kind == Authentication.SAS else name,
             number,
             _share(number, report),
             log.address(how=kind, credential=name),

@@ -36,6 +36,10 @@ class RulesForm(forms.Form):
                 )
 
     @property
+    def has_thresholds(self) -> bool:
+        return any(rule.kind.condition.threshold is not None for rule in self._rules)
+
+    @property
     def rows(self) -> Iterable[dict[str, Any]]:
         """Return the rows of the table: switch, threshold and unit."""
         for rule in self._rules:

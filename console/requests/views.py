@@ -23,6 +23,7 @@ from console.requests.filters import ALL, DURATIONS, KINDS, SPANS, RequestQuery,
 from console.requests.presentation import AUTHENTICATIONS, RequestView
 from console.requests.remedies import find_remedies
 from console.site.access import account_required, find_table, role_of, user_of
+from console.site.actors import name_sas
 from console.site.downloads import stream_list
 from console.site.histogram import Histogram, draw_histogram, write_ticks
 from console.site.log_page import PAGE_SIZE, cut_page
@@ -33,6 +34,7 @@ from console.snippets.connections import endpoint
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
 from storage.domain.errors import OperationTimedOut, TableNotFound
+from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
 from storage.domain.values.numbers import read_number
 from storage.domain.values.time_buckets import TimeBucket
@@ -138,7 +140,8 @@ def _chips(query: RequestQuery) -> list[tuple[str, str]]:
         since, until = query.since.replace("T", " "), query.until.replace("T", " ")
         chips.append((f"{since} – {until}", query.query_string(since="", until="")))
     if query.how:
-        name = query.credential[:12] or str(AUTHENTICATIONS[query.how])
+        is_sas = query.how == Authentication.SAS and query.credential
+        name = name_sas(query.credential) if is_sas else query.credential or str(AUTHENTICATIONS[query.how])
         chips.append((name, query.query_string(how="", credential="")))
     chips += [
         (value, query.query_string(**{name: ""}))

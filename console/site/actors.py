@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from storage.domain.access.actor import Actor, ActorKind
@@ -32,12 +33,17 @@ def name_actor(actor: Actor) -> str:
     return actor.short_name or label_door(actor.kind)
 
 
+def name_sas(fingerprint: str, label: str = "") -> str:
+    """Return the label of a SAS token, or what tells it from others."""
+    return label or gettext("SAS token %(start)s") % {"start": fingerprint[:8]}
+
+
 def draw_actor(actor: Actor, account: str = "") -> SafeString:
     """Render an actor's name; in an account, a SAS label is linked."""
     if actor.kind is not ActorKind.SAS:
         return format_html("<bdi>{}</bdi>", name_actor(actor))
     if not actor.label:
-        return format_html('<span class="mono" title="{}">{}</span>', actor.name, name_actor(actor))
+        return format_html('<span title="{}">{}</span>', actor.name, name_sas(actor.name))
     if not account:
         return format_html("<bdi>{}</bdi>", actor.label)
     return format_html(

@@ -50,7 +50,9 @@ def _fill(text: str, words: dict[str, SafeString]) -> SafeString:
 def _draw_with_door(actor: Actor, account: str) -> SafeString:
     """Render an actor; keys and tokens with their kind."""
     name = draw_actor(actor, account)
-    if actor.kind not in (ActorKind.SAS, ActorKind.BEARER):
+    if actor.kind not in (ActorKind.SAS, ActorKind.BEARER) or (
+        actor.kind is ActorKind.SAS and not actor.label
+    ):
         return name
     return format_html("{} ({})", name, label_door(actor.kind))
 

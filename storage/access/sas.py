@@ -126,12 +126,12 @@ def _perhaps_expiring(of: Accounts, now: datetime) -> dict[tuple[int, str], Know
         account__in=ids, authentication=Authentication.SAS, last_used_at__gt=now - SOON
     )
     tokens: dict[tuple[int, str], KnownToken] = {}
-    for name, pk, parameters in seen.order_by("-last_used_at").values_list(
-        "name", "account_id", "parameters"
+    for name, pk, parameters, first in seen.order_by("-last_used_at").values_list(
+        "name", "account_id", "parameters", "first_used_at"
     )[:_LATEST]:
         token = sas.from_parameters(parameters)
         if token is not None:
-            tokens[pk, name] = KnownToken(name, token)
+            tokens[pk, name] = KnownToken(name, token, first_used=first)
     is_near = Q(expires_at=None) | Q(expires_at__gt=now, expires_at__lte=now + SOON)
     for record in RegisteredSas.objects.filter(is_near, account__in=ids):
         registered = _registered(record, None)
@@ -176,7 +176,9 @@ def _registered(record: RegisteredSas, use: Usage | None) -> KnownToken | None:
 
 
 def _used(token: KnownToken, use: Usage) -> KnownToken:
-    return replace(token, last_used=use.last, uses=use.uses, address=use.address, agent=use.agent)
+    return replace(
+        token, first_used=use.first, last_used=use.last, uses=use.uses, address=use.address, agent=use.agent
+    )
 
 
 class _Key(NamedTuple):

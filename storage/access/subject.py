@@ -55,7 +55,7 @@ class AccessNotice(NoticeKind):
     )
     SAS_QUOTA = Condition(
         "quota.sas",
-        _("Quota of SAS tokens"),
+        _("SAS tokens near quota"),
         _("The account %(account)s has %(used)s of %(most)s SAS tokens."),
         Severity.WARNING,
         "a/{account}/sas/",

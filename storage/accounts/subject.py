@@ -55,7 +55,7 @@ class AccountVerb(Verb):
 class AccountNotice(NoticeKind):
     KEY_OLD = Condition(
         "key.old",
-        _("Key not rotated"),
+        _("Key older than its limit"),
         _("%(key)s has not been rotated for %(days)s days."),
         Severity.WARNING,
         "a/{account}/keys/",

@@ -51,7 +51,7 @@ class Day:
 
     @property
     def unsupported(self) -> int:
-        """Return the number of refused requests for what Table storage does not have."""
+        """Return the number of requests for functions and options that Table storage does not have."""
         return self.counts.requests_where(lambda status: status == NotImplemented.status)
 
     @property

@@ -198,7 +198,7 @@ def read_span(account_id: int, since: datetime, until: datetime, now: datetime) 
 
 
 def first_observed() -> datetime | None:
-    """Return the first period of which it is known that a server ran."""
+    """Return the first known period in which a server ran."""
     first: datetime | None = RequestSeries.objects.filter(account_id=SERVER).aggregate(first=Min("period"))[
         "first"
     ]

@@ -56,7 +56,7 @@ class SnapshotVerb(Verb):
 class SnapshotNotice(NoticeKind):
     QUOTA = Condition(
         "quota.snapshots",
-        _("Quota of snapshots"),
+        _("Snapshots near quota"),
         _("The account %(account)s has %(used)s of %(most)s snapshots."),
         Severity.WARNING,
         "a/{account}/snapshots/",

@@ -107,7 +107,7 @@ def test_the_log_names_the_actor(account):
         (COMMAND, " created the account acme (command line)"),
         (SERVER, "The server created the account acme"),
         (Actor(ActorKind.KEY, "key1"), "A client using key1 created"),
-        (Actor(ActorKind.SAS, "0123456789abcdef"), "A client using the SAS token 01234567 created"),
+        (Actor(ActorKind.SAS, "0123456789abcdef"), "A client using SAS token 01234567 created"),
         (
             Actor(ActorKind.BEARER, "<b>subject</b>"),
             "A client using a bearer token of <b>subject</b> created",

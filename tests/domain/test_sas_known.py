@@ -54,14 +54,14 @@ def test_states(token, policy, expected):
     assert standing(token, policies, key=None) is TokenState.REVOKED
 
 
-def test_a_short_life_warns_in_its_last_fifth():
+@pytest.mark.parametrize("begun", ["created", "first_used"])
+def test_a_short_life_warns_in_its_last_tenth(begun):
     day = replace(TOKEN, expiry="2026-11-22T12:00:00Z")
-    assert standing(day, created=NOW) is TokenState.ACTIVE
-    assert standing(day, created=NOW - timedelta(days=4)) is TokenState.EXPIRES_SOON
-    assert (
-        standing(replace(day, start="2026-11-21T00:00:00Z"), created=NOW - timedelta(days=4))
-        is TokenState.ACTIVE
-    )
+    assert standing(day, **{begun: NOW}) is TokenState.ACTIVE
+    assert standing(day, **{begun: NOW - timedelta(days=8)}) is TokenState.ACTIVE
+    assert standing(day, **{begun: NOW - timedelta(days=9)}) is TokenState.EXPIRES_SOON
+    started = replace(day, start="2026-11-21T00:00:00Z")
+    assert standing(started, **{begun: NOW - timedelta(days=9)}) is TokenState.ACTIVE
 
 
 def test_tokens_of_a_replaced_key_last_its_grace_period():

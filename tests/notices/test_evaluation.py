@@ -86,7 +86,7 @@ def test_a_token_opens_one_notice_has_news_on_its_last_day_and_resolves(account,
     fingerprint = token(account, NOW + timedelta(days=30))
     token(account, NOW + timedelta(hours=12), "of a program")
     assert kinds() == []
-    later = NOW + timedelta(days=24, hours=1)
+    later = NOW + timedelta(days=27, hours=1)
     assert kinds(later) == ["sas.expiring"]
     assert kinds(later + MINUTE) == ["sas.expiring"]
     notice = Notice.objects.get()
@@ -115,7 +115,7 @@ def test_few_of_many_tokens_open_notices(account):
         token(account, NOW + timedelta(days=30, minutes=number)) for number in range(evaluation.MOST_OPEN + 2)
     ]
     assert len(set(tokens)) == evaluation.MOST_OPEN + 2
-    later = NOW + timedelta(days=24, hours=1)
+    later = NOW + timedelta(days=27, hours=1)
     assert kinds(later) == ["sas.expiring"] * evaluation.MOST_OPEN
     row.delete()
     assert kinds(later) == ["sas.expiring"] * evaluation.MOST_OPEN  # the next one takes its place

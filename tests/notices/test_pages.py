@@ -80,7 +80,7 @@ def test_the_list_by_state_kind_and_account(visit, notice):
     resolved = notice(JobNotice.FAILED, "table.index", job=7, number=2)
     Notice.objects.filter(pk=resolved.pk).update(resolved_at=NOW)
     ada = visit("ada")
-    assert "Key not rotated" in text(ada.get(LIST))
+    assert "Key older than its limit" in text(ada.get(LIST))
     assert "never backed up" in text(ada.get(LIST))
     assert "The job 7 failed" not in text(ada.get(LIST))
     assert "The job 7 failed" in text(ada.get(LIST, {"state": "resolved"}))
@@ -91,7 +91,7 @@ def test_the_list_by_state_kind_and_account(visit, notice):
     assert "never backed up" not in of_account
     assert "No notices" in text(visit("sam").get(LIST, {"state": "muted"}))
     odd, all_ = (text(ada.get(LIST, query)) for query in ({"kind": "\0", "state": "odd"}, {}))
-    assert odd.count("Key not rotated") == all_.count("Key not rotated") > 0
+    assert odd.count("Key older than its limit") == all_.count("Key older than its limit") > 0
 
 
 def test_muting_for_oneself(visit, cast, notice):
@@ -108,7 +108,7 @@ def test_muting_for_oneself(visit, cast, notice):
         alice.post(f"/ui/me/notices/mutes/{mute.pk}/remove/")
         assert text(alice.get(LIST)).count("has not been rotated") == 4, scope
     alice.post(f"{LIST}{first.pk}/mute/", {"scope": "everywhere", "next": LIST})
-    assert "Key not rotated" in text(alice.get("/ui/me/notices/"))
+    assert "Key older than its limit" in text(alice.get("/ui/me/notices/"))
     assert text(visit("ada").get(LIST)).count("has not been rotated") == 4
     assert visit("victor").post(f"{LIST}{first.pk}/mute/").status_code == 404
 
@@ -176,7 +176,7 @@ def test_deliveries_are_listed(proven, receiver, notice):  # noqa: F811
     alice.post("/ui/a/acme/notices/webhooks/new/", {"name": "chat", "url": receiver.url, "enabled": "on"})
     delivery.announce(notice(), delivery.NoticeEvent.OPENED, NOW)
     page = f"/ui/a/acme/notices/webhooks/{Webhook.objects.get().pk}/"
-    assert "Key not rotated opened waiting" in text(alice.get(page))
+    assert "Key older than its limit opened waiting" in text(alice.get(page))
     receiver.answers = [503]
     delivery.deliver(lambda: NOW)
     assert "answered 503. attempt 1, next" in text(alice.get(page))

@@ -98,7 +98,7 @@ async def test_says_once_a_minute_that_it_runs(monkeypatch):
     watching = Observer()
     for seconds, minutes in ((0, 1), (20, 1), (30, 2), (60, 2), (100, 3)):
         monkeypatch.setattr(observer, "_now", lambda at=start + timedelta(seconds=seconds): at)
-        await watching.flush()  # what follows is counted from then on
+        await watching.flush()
         await watching.flush()
         servers = RequestSeries.objects.filter(account_id=series.SERVER)
         assert await in_thread(servers.count) == minutes, seconds

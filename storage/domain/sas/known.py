@@ -13,8 +13,8 @@ from storage.domain.sas.tokens import AccountSas, TableSas
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.ticks import to_ticks
 
-SOON: Final = timedelta(days=7)  # or the last fifth of a lifetime that is shorter than five weeks
-SOON_FRACTION: Final = 5
+SOON: Final = timedelta(days=7)  # or the last tenth of a lifetime that is shorter than ten weeks
+SOON_FRACTION: Final = 10
 
 # by lower-case table name and identifier
 Policies = Mapping[str, Mapping[str, AccessPolicy]]
@@ -30,6 +30,7 @@ class KnownToken:
     is_registered: bool = False
     is_blocked: bool = False
     created: datetime | None = None
+    first_used: datetime | None = None
     last_used: datetime | None = None
     uses: int = 0
     key: int | None = None
@@ -72,7 +73,7 @@ def token_state(known: KnownToken, policies: Policies, now: datetime) -> TokenSt
         return TokenState.BLOCKED
     if known.key is None or (known.key_ends is not None and known.key_ends <= now):
         return TokenState.REVOKED
-    state = state_by_terms(known.token, policies, now, created=known.created)
+    state = state_by_terms(known.token, policies, now, created=known.created or known.first_used)
     if state is TokenState.ACTIVE and known.key_ends is not None and known.key_ends - now <= SOON:
         return TokenState.EXPIRES_SOON
     return state
