@@ -288,7 +288,8 @@ def _matches(hit: SearchResult, words: list[str], has: Callable[[str, str], bool
 
 
 def _is_named(hit: SearchResult, text: str) -> bool:
-    return search.fold(str(hit.text)) == search.fold(text)
+    """Return whether the text is a page's name, or its last words, such as "settings" of "Account settings"."""
+    return f" {search.fold(str(hit.text))}".endswith(f" {search.fold(text)}")
 
 
 def _contains(text: str, word: str) -> bool:

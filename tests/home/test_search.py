@@ -204,7 +204,7 @@ def test_the_page_with_the_name_comes_first(visit, named):
         tables.create(named, name)
     alice, ada = visit("alice"), visit("ada")
     assert next(iter(found(alice, "settings", **{"in": "acme"}))) == "Pages"
-    assert found(alice, "settings", **{"in": "acme"})["Pages"][0] == "Settings"
+    assert found(alice, "settings", **{"in": "acme"})["Pages"][0] == "Account settings"
     tables.create(named, "settings")
     assert next(iter(found(alice, "settings", **{"in": "acme"}))) == "Tables"
     assert found(alice, "café")["Tables"] == ["cafe"]
