@@ -10,6 +10,7 @@ import atexit
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -60,6 +61,7 @@ def _listen() -> str:
         [sys.executable, "-m", "tests.forked", address],
         cwd=ROOT,
         env={**clean_environment(), "DJANGO_SETTINGS_MODULE": "console.settings"},
+        stdin=subprocess.PIPE,  # ends when we do, also by a kill
         stdout=subprocess.PIPE,
     )
     atexit.register(folder.cleanup)
@@ -105,7 +107,7 @@ def main() -> None:
         listener.bind(sys.argv[1])
         listener.listen()
         print("ready", flush=True)
-        while True:
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
             client, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
