@@ -52,7 +52,7 @@ DELIMITERS: Final[Mapping[str, Promise]] = {
 }
 _SOURCES: Final[Mapping[TypeReason, Promise]] = {
     TypeReason.DECLARED: _("declared in the file"),
-    TypeReason.JSON: _("as in JSON"),
+    TypeReason.JSON: _("as in the file"),
     TypeReason.GUESSED: _("guessed from its values"),
     TypeReason.SERVICE: _("set by the service"),
 }

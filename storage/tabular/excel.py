@@ -287,18 +287,20 @@ class _Writer:
 
     def __init__(self, sheet: Any) -> None:
         from openpyxl.cell import WriteOnlyCell
-        from openpyxl.utils.exceptions import IllegalCharacterError
+        from openpyxl.cell.cell import ERROR_CODES, ILLEGAL_CHARACTERS_RE
 
         self._sheet = sheet
         self._make = WriteOnlyCell
-        self._illegal = IllegalCharacterError
+        self._errors = frozenset(ERROR_CODES)
+        self._find_illegal = ILLEGAL_CHARACTERS_RE.search
 
     def row(self, stored: StoredEntity, names: Sequence[str], typed: set[str]) -> list[Any]:
         entity = read_stored(stored)
         if not entity.properties.keys() <= set(names):
             raise UnexpectedProperty
         cells = [self.text_cell(name, key) for name, key in zip(SYSTEM_PROPERTIES, entity.key, strict=False)]
-        cells.append(self._time_cell(stored.timestamp // _TICKS_PER_MILLISECOND * _TICKS_PER_MILLISECOND))
+        moment = _EPOCH + timedelta(milliseconds=stored.timestamp // _TICKS_PER_MILLISECOND)
+        cells.append(moment.replace(tzinfo=None))
         for name in names:
             value = entity.properties.get(name)
             cells.append(None if value is None else self._cell(name, value))
@@ -311,15 +313,17 @@ class _Writer:
         escaped = _ESCAPES.sub(lambda it: f"_x{ord(it[0]):04X}_", text)
         if len(escaped) > MOST_TEXT:
             raise FileRefused(Reason.FILE_ROWS_EXCEL_TEXT, property=name, most=f"{MOST_TEXT:,}")
-        cell = self._make(self._sheet)
         try:
             escaped.encode()
-            cell.value = escaped
-        except (self._illegal, UnicodeEncodeError):
+        except UnicodeEncodeError:
             raise FileRefused(Reason.FILE_ROWS_EXCEL_CHARACTER, property=name) from None
+        if self._find_illegal(escaped):
+            raise FileRefused(Reason.FILE_ROWS_EXCEL_CHARACTER, property=name)
+        if not is_formula(text) and text not in self._errors:
+            return escaped
+        cell = self._make(self._sheet, escaped)
         cell.data_type = "s"
-        if is_formula(text):
-            cell.quotePrefix = True  # it stays text when a user edits it
+        cell.quotePrefix = True  # it stays text when a user edits it
         return cell
 
     def _cell(self, name: str, value: EdmValue) -> Any:
@@ -329,21 +333,17 @@ class _Writer:
             case (Edm.INT32 | Edm.INT64, int(number)) if abs(number) <= _EXACT:
                 return number
             case (Edm.DOUBLE, float(number)) if abs(number) < float("inf"):
-                # openpyxl would round it to 16 digits
+                if number and float(f"{number:.16g}") == number:
+                    return number
+                # openpyxl would round it to 16 digits, and write -0.0 as a whole number
                 cell = self._make(self._sheet, repr(number))
                 cell.data_type = "n"
                 return cell
             case (Edm.DATETIME, int(ticks)) if not ticks % _TICKS_PER_MILLISECOND:
                 moment = _EPOCH + timedelta(milliseconds=ticks // _TICKS_PER_MILLISECOND)
                 if moment >= _FIRST:
-                    return self._time_cell(ticks)
+                    return moment.replace(tzinfo=None)
         return self.text_cell(name, value_text(value))
-
-    def _time_cell(self, ticks: int) -> Any:
-        moment = _EPOCH + timedelta(milliseconds=ticks // _TICKS_PER_MILLISECOND)
-        cell = self._make(self._sheet, moment.replace(tzinfo=None))
-        cell.number_format = "yyyy-mm-dd hh:mm:ss"
-        return cell
 
 
 def group_uses(found: Iterable[Sequence[Any]]) -> dict[str, frozenset[Edm]]:

@@ -84,7 +84,7 @@ class ProposedColumn:
         """Return the actual or apparent type of the values."""
         if self.formats and self.formats[0].certainty is not Certainty.ALTERNATIVE:
             return self.formats[0].type
-        return self.column.type or Edm.STRING
+        return self.column.type or self.file_type or Edm.STRING
 
     @property
     def is_sure(self) -> bool:

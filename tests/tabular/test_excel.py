@@ -81,6 +81,14 @@ def test_cells_have_their_types():
     }
 
 
+def test_only_columns_that_suit_keys_are_proposed():
+    head = ("Active", "City", "Customer no", "Amount")
+    rows = [(number % 2 == 0, f"c{number % 3}", f"K{number}", number / 4) for number in range(30)]
+    proposal = open_file(workbook_of(head, *rows)).propose(NOW)
+    assert {it.partition_key for it in proposal.keys.proposals} == {"{City}"}
+    assert proposals.with_likely_keys(proposal).row_key == "{Customer no}"
+
+
 def test_times_are_in_the_zone_of_the_mapping():
     data = workbook_of(("PartitionKey", "RowKey", "At"), ("p", 1, datetime.fromisoformat("2026-07-01 12:00")))
     file = open_file(data)

@@ -558,7 +558,7 @@ def test_a_sheet_of_an_excel_file_is_chosen(visit, staff):
     assert "Import 30 rows" in eve.get(check).content.decode()
     eve.post(check.replace("check", "run"))
     job_runner.run_all()
-    [found] = entities.get_many(staff, [EntityKey("Ort 1", "KD-1")])
-    assert {name: value.type for name, value in read_stored(found).properties.items()} == {
+    [stored] = entities.get_many(staff, [EntityKey("Ort 1", "KD-1")])
+    assert {name: value.type for name, value in read_stored(stored).properties.items()} == {
         "Umsatz": Edm.DOUBLE, "Seit": Edm.DATETIME,
     }  # fmt: skip
