@@ -242,7 +242,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "entity": _link_entity,
     "number": lambda done: _group_digits(_count(done)),
     "property": lambda done: _mono(done.detail.get("property", "")),
-    "former": lambda done: _mono(done.detail["from"]),
+    "former": lambda done: _mono(done.detail.get("from", "")),
     "query": lambda done: _strong_bdi(done.detail.get("query", "")),
     "key": _name_key,
     "sas": _name_sas,

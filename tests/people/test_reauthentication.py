@@ -188,7 +188,7 @@ requests:entity
 sas:block sas:describe sas:inspector sas:preview sas:range
 site:appearance
 snapshots:change snapshots:delete snapshots:new snapshots:schedule
-tables:add_index tables:delete cluster:dismiss cluster:start tables:drop_index tables:export
+tables:add_index tables:copy tables:delete tables:rename cluster:dismiss cluster:start tables:drop_index tables:export
 tables:new tables:notes tables:restore tables:sample tables:tag tables:untag
 """
 
