@@ -31,7 +31,7 @@ class NavigationItem:
     label: str | Promise
     icon: str
     capability: Capability = Capability.READ
-    section: Section | None = None  # whose tab it is
+    section: Section | None = None  # that has it as a tab
     is_for_admins: bool = False  # among the pages of the server
     fragment: str = ""  # the place of a setting on the page
     place: str | Promise = ""  # the title of a setting's page
@@ -78,7 +78,7 @@ class Sidebar:
 
     items: list[PageLink]
     tables: PageLink | None
-    tabs: list[PageLink]  # of the section that the page is a tab of; none beside a single one
+    tabs: list[PageLink]  # the pages of a section beside this one; none if it is alone
     hidden: list[PageLink]  # pages with a letter that are tabs of a section
 
 

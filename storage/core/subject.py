@@ -63,7 +63,7 @@ class Page:
     label: str
     icon: str
     capability: Capability = Capability.READ
-    section: Section | None = None  # whose tab it is; without one, it has its own item in the sidebar
+    section: Section | None = None  # that has it as a tab; without one, it has its own item in the sidebar
     is_for_admins: bool = False  # among the pages of the server
     letter: str = ""  # that opens it, after G
     arguments: tuple[object, ...] = ()  # arguments of the URL, after the account

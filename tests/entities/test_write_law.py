@@ -994,7 +994,7 @@ def obeys(machine, world, examples):
 
 
 def test_forms_in_all_combinations(world):
-    """What a few random examples meet by chance: each verb and condition, in the forms that have a way of their own."""
+    """Write each verb and condition in each form with a way of its own, which few random examples meet."""
     law = type("Law", (LocalLaw,), {"world": world(), "numbers": itertools.count()})()
     number, text = EdmValue(Edm.INT64, 1), EdmValue(Edm.STRING, "2")
     one, two = {"b": number, "A": number}, {"A": text}
