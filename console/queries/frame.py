@@ -26,7 +26,7 @@ from storage.tables.table_list import Listing, Overview
 
 _ENTITIES: Final = "entities:index"
 _TAB_NAMES: Final = frozenset(page.url for page in registry.pages(Place.TABLE))
-# for pages below a tab of another subject, and for those whose link is beside the name of the table
+# the tab of pages below a tab of another subject, and of pages whose link is beside the name of the table
 _TABS_OF_SUBJECTS: Final = {"policies": layout.POLICIES, "tables": "tables:settings", "comments:table": ""}
 
 

@@ -45,7 +45,7 @@ from storage.metrics.totals import Contents
 from storage.models import Account, Activity
 from storage.snapshots import snapshots
 
-_NEAR: Final = 0.8  # of a quota
+_NEAR: Final = 0.8  # the part of a quota
 CREATED = "account_made"  # in a session: the account whose keys may be shown once
 
 
