@@ -4,16 +4,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django import forms
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.notices.presentation import UNITS, title_of
 from storage.core.notices import NoticeKind
 from storage.models import Account, Webhook
 from storage.notices import webhooks
+from storage.notices.formats import WebhookFormat
 from storage.notices.rules import Rule
 from storage.notices.webhooks import WebhookFields
 
 _DIGITS: Final = 8
+FORMATS: Final[Sequence[tuple[str, str | Promise]]] = (
+    (WebhookFormat.JSON, _("Tablero (signed JSON)")),
+    (WebhookFormat.SLACK, "Slack"),
+    (WebhookFormat.TEAMS, "Microsoft Teams"),
+)
 
 
 class RulesForm(forms.Form):
@@ -72,6 +79,12 @@ class WebhookForm(forms.Form):
         ),
         widget=forms.URLInput(attrs={"autocomplete": "off", "placeholder": "https://"}),
     )
+    format = forms.ChoiceField(
+        label=_("Format"),
+        required=False,
+        choices=[("", _("By the host of the URL")), *FORMATS],
+        help_text=_("Slack and Teams show the messages as they are, without a program in between."),
+    )
     kinds = forms.MultipleChoiceField(
         label=_("Notices"),
         required=False,
@@ -84,7 +97,7 @@ class WebhookForm(forms.Form):
         self, *args: Any, account: Account | None, webhook: Webhook | None = None, **kwargs: Any
     ) -> None:
         if webhook is not None:
-            names = ("name", "url", "kinds", "enabled")
+            names = ("name", "url", "format", "kinds", "enabled")
             kwargs["initial"] = {name: getattr(webhook, name) for name in names}
         super().__init__(*args, **kwargs)
         kinds = [(kind, title_of(kind)) for kind in webhooks.kinds_for(account)]

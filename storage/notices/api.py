@@ -243,9 +243,12 @@ class WebhookViewSet(_ScopedViewSet):
     )
     def partial_update(self, request: Request, webhook: int, account: str = "") -> Response:
         stored = self._find(webhook)
-        now = {name: getattr(stored, name) for name in ("name", "url", "kinds", "enabled")}
+        now = {name: getattr(stored, name) for name in ("name", "url", "kinds", "enabled", "format")}
         try:
-            changed = webhooks.change(stored, WebhookFields(**{**now, **self.read_body()}), by=self.by)
+            changes = self.read_body()
+            if "url" in changes:  # another host may take another format
+                now["format"] = ""
+            changed = webhooks.change(stored, WebhookFields(**{**now, **changes}), by=self.by)
         except Refused as error:
             raise _problem(error) from None
         return self.answer(changed)

@@ -1,6 +1,5 @@
 """Deliveries to webhooks and e-mail addresses, stored with their content, then sent and retried."""
 
-import json
 import logging
 import random
 import smtplib
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from email.utils import parseaddr
-from typing import Any, Final
+from typing import Final
 
 from django.apps import apps
 from django.conf import settings
@@ -24,6 +23,7 @@ from django.utils.module_loading import import_string
 from storage.domain.refusals import Refused
 from storage.models import Notice, NoticeDelivery, Webhook
 from storage.notices import presentation, readers, webhooks
+from storage.notices.formats import WebhookFormat, write_body
 from storage.notices.kinds import RETENTION_DAYS, NoticeEvent
 from storage.notices.sending import Answer, Message, send
 from storage.sql.background import try_job_lock
@@ -87,30 +87,10 @@ def _create(
         notice=notice,
         event=event,
         message_id=message_id,
-        body=json.dumps(_content(event, now, notice), ensure_ascii=False, separators=(",", ":")),
+        body=write_body(webhook.format, event, now, None if notice is None else presentation.view(notice)),
         created_at=now,
         due_at=None if event is NoticeEvent.TEST else now,
     )
-
-
-def _content(event: NoticeEvent, now: datetime, notice: Notice | None) -> dict[str, Any]:
-    """Return the payload of a webhook in the Standard Webhooks format."""
-    content: dict[str, Any] = {"type": f"notice.{event}", "timestamp": now.isoformat(), "data": {}}
-    if notice is not None:
-        seen = presentation.view(notice)
-        content["data"] = {
-            "id": seen.id,
-            "kind": seen.kind,
-            "severity": seen.severity,
-            "account": seen.account,
-            "subject": seen.subject,
-            "text": seen.text,
-            "facts": seen.facts,
-            "link": seen.link,
-            "opened_at": seen.opened_at.isoformat(),
-            "resolved_at": None if seen.resolved_at is None else seen.resolved_at.isoformat(),
-        }
-    return content
 
 
 # sending
@@ -177,7 +157,8 @@ def _message(delivery: NoticeDelivery) -> Message:
         secret = webhooks.open_secret(webhook)
     except Refused:
         secret = b""  # sealed with another secret of the server: it cannot be signed
-    return Message(webhook.url, secret, str(delivery.message_id), delivery.body.encode())
+    is_signed = webhook.format not in (WebhookFormat.SLACK, WebhookFormat.TEAMS)
+    return Message(webhook.url, secret, str(delivery.message_id), delivery.body.encode(), is_signed)
 
 
 @transaction.atomic

@@ -29,6 +29,7 @@ class Message:
     secret: bytes = field(repr=False)
     message_id: str
     body: bytes
+    is_signed: bool = True  # Slack and Teams check no signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def read_url(text: str) -> SplitResult | None:
 
 def send(message: Message) -> Answer:
     """Send a message and return the response; network errors become its ``error``."""
-    if not message.secret:
+    if message.is_signed and not message.secret:
         return Answer(error="The secret was sealed with another secret of this server; make a new one.")
     url = read_url(message.url)
     if url is None:
@@ -90,11 +91,15 @@ def send(message: Message) -> Answer:
 
 
 def _headers(message: Message) -> dict[str, str]:
-    timestamp = int(time.time())
-    return {
+    headers = {
         "Content-Type": "application/json; charset=utf-8",
         "User-Agent": "Tablero-Webhook",
         "Accept": "*/*",
+    }
+    if not message.is_signed:
+        return headers
+    timestamp = int(time.time())
+    return headers | {
         "webhook-id": message.message_id,
         "webhook-timestamp": str(timestamp),
         "webhook-signature": sign(message.secret, message.message_id, timestamp, message.body),

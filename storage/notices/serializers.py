@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from storage.core import registry
 from storage.models import NoticeDelivery, NoticeMute
+from storage.notices.formats import WebhookFormat
 from storage.notices.kinds import NoticeEvent
 from storage.notices.presentation import NoticeView
 from storage.notices.rules import Rule
@@ -101,6 +102,11 @@ class WebhookFieldsSerializer(StrictSerializer):
         child=StrictChoiceField(choices=KINDS), required=False, help_text="Empty: all kinds."
     )
     enabled = StrictBooleanField(required=False)
+    format = StrictChoiceField(
+        choices=[it.value for it in WebhookFormat],
+        required=False,
+        help_text="Of its messages: `json`, signed, or as Slack or Microsoft Teams take them. By default by the host.",
+    )
 
 
 class WebhookChangeSerializer(WebhookFieldsSerializer):
@@ -114,6 +120,7 @@ class WebhookSerializer(serializers.Serializer[Any]):
     url = serializers.CharField()
     kinds = serializers.ListField(child=serializers.CharField(), help_text="Empty: all kinds.")
     enabled = serializers.BooleanField()
+    format = serializers.CharField(help_text="Of its messages.")
     author = serializers.CharField()
     created_at = InstantField()
     delivered_at = InstantField(allow_null=True, help_text="When it last accepted a message.")

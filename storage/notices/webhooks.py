@@ -15,6 +15,7 @@ from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason, Refused
 from storage.models import Account, Webhook
+from storage.notices.formats import guess_format
 from storage.notices.kinds import kinds_of, kinds_of_accounts
 from storage.notices.sending import read_url, write_secret
 from storage.notices.subject import NoticeVerb
@@ -34,6 +35,7 @@ class WebhookFields:
     url: str
     kinds: Collection[str] = ()  # kinds of notices to send; empty for all
     enabled: bool = True
+    format: str = ""  # empty: the one that the host of the URL takes
 
 
 def for_account(account: Account | None) -> QuerySet[Webhook]:
@@ -134,6 +136,7 @@ def check(account: Account | None, fields: WebhookFields) -> None:
 def _set(webhook: Webhook, account: Account | None, wanted: WebhookFields) -> None:
     check(account, wanted)
     webhook.name, webhook.url, webhook.enabled = wanted.name, wanted.url, wanted.enabled
+    webhook.format = wanted.format or guess_format(wanted.url)
     webhook.kinds = [kind for kind in kinds_for(account) if kind in wanted.kinds]
 
 
@@ -152,7 +155,7 @@ def _store(webhook: Webhook) -> None:
 
 
 def _fields(webhook: Webhook) -> dict[str, object]:
-    return {"name": webhook.name, "url": webhook.url, "kinds": webhook.kinds, "enabled": webhook.enabled}
+    return {name: getattr(webhook, name) for name in ("name", "url", "kinds", "enabled", "format")}
 
 
 def _record(verb: Verb, webhook: Webhook, by: Actor, changed: Collection[str] = ()) -> None:

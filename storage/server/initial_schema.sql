@@ -2157,6 +2157,7 @@ CREATE TABLE public.storage_webhook (
     delivered_at timestamp with time zone,
     failed_at timestamp with time zone,
     failures integer NOT NULL,
+    format character varying(16) DEFAULT 'json'::character varying NOT NULL,
     CONSTRAINT storage_webhook_failures_check CHECK ((failures >= 0))
 );
 
@@ -3456,12 +3457,13 @@ INSERT INTO public.django_migrations VALUES
 	(99, 'storage', '0055_one_text', now()),
 	(100, 'storage', '0056_no_metrics_tables', now()),
 	(101, 'storage', '0057_requests_counted_once', now()),
-	(102, 'usersessions', '0001_initial', now()),
-	(103, 'storage', '0008_squashed_0012_retired_key', now()),
+	(102, 'storage', '0058_webhook_format', now()),
+	(103, 'usersessions', '0001_initial', now()),
 	(104, 'storage', '0001_squashed_0007_append_only', now()),
-	(105, 'storage', '0014_squashed_0035_branch_is_whole', now()),
-	(106, 'console', '0001_squashed_0005_queries', now()),
-	(107, 'console', '0007_squashed_0010_column_widths', now());
+	(105, 'storage', '0008_squashed_0012_retired_key', now()),
+	(106, 'storage', '0014_squashed_0035_branch_is_whole', now()),
+	(107, 'console', '0001_squashed_0005_queries', now()),
+	(108, 'console', '0007_squashed_0010_column_widths', now());
 
 
 
@@ -3473,7 +3475,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 67, true);
 
 
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 107, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 108, true);
 
 
 

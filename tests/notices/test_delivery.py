@@ -94,6 +94,82 @@ def test_a_webhook_gets_a_signed_message_once(account, receiver, settings):
     assert not any(secret in str(done.detail) for done in Activity.objects.all())
 
 
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://hooks.slack.com/services/T0/B0/x", "slack"),
+        ("https://contoso.webhook.office.com/webhookb2/x", "teams"),
+        ("https://prod-7.westeurope.logic.azure.com:443/workflows/x?sig=y", "teams"),
+        ("https://default0.12.environment.api.powerplatform.com/powerautomate/x", "teams"),
+        ("https://hooks.slack.com.example.com/x", "json"),
+        ("https://logic.azure.com.example.com/x", "json"),
+        ("https://evilwebhook.office.com/x", "json"),
+        ("https://chat.example.com/hooks/7", "json"),
+    ],
+)
+def test_the_host_chooses_the_format_which_can_be_changed(account, url, expected):
+    _, hook = create(account, url)
+    assert hook.format == expected
+    chosen = webhooks.change(hook, WebhookFields("hook", url, format="json"), by=MAX)
+    assert chosen.format == "json"
+    assert webhooks.change(hook, WebhookFields("hook", url), by=MAX).format == expected
+
+
+def test_slack_gets_a_message_that_it_takes(account, receiver, settings):
+    settings.CONSOLE_URL = "https://tables.example.com"
+    create(account, receiver.url, format="slack")
+    for event in (NoticeEvent.OPENED, NoticeEvent.RESOLVED):
+        announce(account, event=event, subject="<!channel> & key1")
+        assert deliver()
+    (headers, opened), (_, resolved) = receiver.requests
+    assert not any(name.lower().startswith("webhook-") for name in headers)
+    message = json.loads(opened)
+    assert message.keys() == {"text", "blocks"}
+    told = "&lt;!channel&gt; &amp; key1 has not been rotated for 400 days."
+    assert message["text"] == f"New notice: Key older than its limit (acme): {told}"
+    [block] = message["blocks"]
+    assert (block["type"], block["text"]["type"]) == ("section", "mrkdwn")
+    assert block["text"]["text"].splitlines() == [
+        "\N{LARGE YELLOW CIRCLE} *New notice: Key older than its limit (acme)*",
+        told,
+        "<https://tables.example.com/ui/a/acme/keys/|Open in Tablero>",
+    ]
+    assert json.loads(resolved)["blocks"][0]["text"]["text"].startswith(
+        "\N{WHITE HEAVY CHECK MARK} *Resolved:"
+    )
+
+
+def test_teams_gets_an_adaptive_card(account, receiver, settings):
+    settings.CONSOLE_URL = "https://tables.example.com"
+    _, hook = create(account, receiver.url, format="teams")
+    announce(account, subject="**key1**")
+    assert deliver()
+    delivery.test(hook, NOW)
+    (headers, body), (_, tested) = receiver.requests
+    assert not any(name.lower().startswith("webhook-") for name in headers)
+    message = json.loads(body)
+    [attachment] = message["attachments"]
+    assert (message["type"], attachment["contentType"]) == (
+        "message",
+        "application/vnd.microsoft.card.adaptive",
+    )
+    card = attachment["content"]
+    assert (card["type"], card["version"]) == ("AdaptiveCard", "1.4")
+    runs = [run for block in card["body"] for run in block["inlines"]]
+    assert [(run["text"], run.get("color")) for run in runs] == [
+        ("New notice: Key older than its limit (acme)", "Warning"),
+        ("**key1** has not been rotated for 400 days.", None),
+    ]
+    assert card["actions"][0]["url"] == "https://tables.example.com/ui/a/acme/keys/"
+    settings.CONSOLE_URL = ""
+    announce(account, subject="key2")
+    deliver()
+    assert (
+        "actions" not in json.loads(receiver.requests[-1][1])["attachments"][0]["content"]
+    )  # no page is known
+    assert "This webhook works." in tested.decode()
+
+
 def test_it_is_tried_again_with_the_same_id_and_given_up(account, receiver):
     _, hook = create(account, receiver.url)
     announce(account)

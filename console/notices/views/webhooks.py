@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.notices import scope
-from console.notices.forms import WebhookForm
+from console.notices.forms import FORMATS, WebhookForm
 from console.notices.presentation import EVENTS, title_of
 from console.people.reauthentication import recently_authenticated
 from console.site.access import actor_of
@@ -50,6 +50,7 @@ def new(request: HttpRequest, account: Account | None) -> HttpResponse:
 def _show_secret(request: HttpRequest, webhook: Webhook, secret: str) -> HttpResponse:
     context = {
         "webhook": webhook,
+        "format": dict(FORMATS).get(webhook.format, webhook.format),
         "secret": secret,
         "of_account": webhook.account,
         "address": scope.address("webhook", webhook.account, webhook.pk),

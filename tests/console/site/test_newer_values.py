@@ -98,6 +98,7 @@ MEMBERS = {
     "SeenCredential": {"authentication"},
     "Snapshot": {"reason", "actor_kind"},
     "User": {"theme", "density", "edit_mode", "language"},
+    "Webhook": {"format"},
 }
 # short texts that are none: names, addresses, numbers
 TEXTS = {
