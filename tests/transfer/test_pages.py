@@ -21,6 +21,8 @@ from storage.models import ImportDraft, Job, JobFile
 from storage.runtime import job_runner
 from storage.tables import tables
 from storage.tabular.encodings import ENCODINGS
+from storage.transfer import import_jobs
+from tests.tabular import spreadsheets
 
 pytestmark = pytest.mark.django_db(transaction=True)  # a job saves its steps when they are committed
 
@@ -390,6 +392,29 @@ def test_numbers_dates_and_keys_are_read_with_a_press_each(visit, staff):
     page = eve.get(begin(eve, GERMAN))
     kept = {it.source: it.format for it in page.context["mapping"].columns}
     assert page.context["is_kept"] and kept["Datum"] == "day-first"
+
+
+@pytest.mark.parametrize("make", spreadsheets.ALL)
+def test_a_spreadsheet_is_imported_with_four_presses(visit, staff, make):
+    sheet, eve = make(), visit("eve")
+    columns = begin_with(eve, sheet.content, "sheet.csv")
+    page = eve.post(columns, {**form_of(eve.get(columns)), "keys": "0"})
+    mapping = page.context["mapping"]
+    assert (mapping.partition_key, mapping.row_key) == sheet.keys
+    page = eve.post(columns, {**form_of(page), "read": "certain"})
+    check = eve.post(columns, {**form_of(page), "check": "1"})["Location"]
+    job_runner.run_all()
+    checked = eve.get(check).context["outcome"]
+    assert (checked.rows, checked.inserted, checked.changed, checked.rejected) == (41, 40, 1, 0)
+    assert (checked.repeated, checked.report.blank_rows) == (1, 1)
+    eve.post(check.replace("check", "run"))
+    job_runner.run_all()
+    done = import_jobs.outcome_of(Job.objects.get(kind="entity.import"))
+    assert (done.rows, done.inserted, done.changed, done.rejected) == (41, 40, 1, 0)
+    stored = next(it for page in entities.all_pages(staff, EntityQuery()) for it in page)
+    types = {name: value.type.short_name for name, value in read_stored(stored).properties.items()}
+    expected = {name: reading.split()[0] for name, reading in sheet.readings.items()}
+    assert {name: type_ for name, type_ in types.items() if type_ != "String"} == expected
 
 
 def test_applied_formats_can_be_reverted(visit, staff):
