@@ -26,8 +26,8 @@ from storage.tables.table_list import Listing, Overview
 
 _ENTITIES: Final = "entities:index"
 _TAB_NAMES: Final = frozenset(page.url for page in registry.pages(Place.TABLE))
-# the tab of pages below a tab of another subject, and of pages whose link is beside the name of the table
-_TABS_OF_SUBJECTS: Final = {"policies": layout.POLICIES, "tables": "tables:settings", "comments:table": ""}
+# the tab of pages below a tab of another subject
+_TABS_OF_SUBJECTS: Final = {"policies": layout.POLICIES, "tables": "tables:settings"}
 
 
 _LINK: Final = '<li data-filter-text="{0}"><a href="{1}"{2}><span>{0}</span><em>{3}</em></a></li>'
@@ -108,8 +108,7 @@ class TableFrame:
     def tabs(self) -> list[Tab]:
         is_own = self.url_name in _TAB_NAMES
         subject = self.url_name.partition(":")[0]
-        of_subject = _TABS_OF_SUBJECTS.get(subject, _ENTITIES)
-        current = self.url_name if is_own else _TABS_OF_SUBJECTS.get(self.url_name, of_subject)
+        current = self.url_name if is_own else _TABS_OF_SUBJECTS.get(subject, _ENTITIES)
         mark = "page" if is_own else "true"
         return [
             Tab(

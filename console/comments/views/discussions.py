@@ -78,6 +78,7 @@ def of_table(request: HttpRequest, table: Table) -> HttpResponse:
         "threads": shown,
         "older": "" if older is None else address_of(*page, **state, before=older),
         "is_resolved": is_resolved,
+        "is_beside_tabs": True,
         **presentation.form_context(request, table),
     }
     return render(request, "console/comments/table.html", context)
