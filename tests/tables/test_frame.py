@@ -38,11 +38,11 @@ def test_every_page_of_an_account_marks_its_place(proven, add_entity):
     for path, place in [
         ("", ("page", "Tables")),
         ("tables/new/", ("true", "Tables")),
-        ("activity/", ("page", "Activity")),
-        ("sas/", ("page", "Policies")),
-        ("sas/new/", ("true", "Policies")),
-        ("keys/", ("page", "Keys")),
-        ("settings/", ("page", "Settings")),
+        ("activity/", ("true", "History")),
+        ("sas/", ("true", "Access")),
+        ("sas/new/", ("true", "Access")),
+        ("keys/", ("true", "Access")),
+        ("settings/", ("true", "Settings")),
     ]:
         page = client.get("/ui/a/acme/" + path).content.decode()
         assert marked(page, "Main navigation") == [place], (path, place)
