@@ -1,8 +1,10 @@
 """Pages of snapshots and branches: who sees what, the preview, the restore, and a new branch."""
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 from django.utils.html import strip_tags
 
 from storage.accounts import accounts
@@ -173,6 +175,10 @@ def test_owners_and_admins_are_offered_branches(proven, customers, name, may):
     data = {"name": "mine", "snapshot": ":now", "hours": "8", "table": "customers"}
     assert client.post(f"{PAGE}branch/", data).status_code == (302 if may else 403)
     assert Branch.objects.exists() is may
+    if may:
+        assert "created just now" in " ".join(strip_tags(client.get(PAGE).content.decode()).split())
+        Branch.objects.update(at=timezone.now() - timedelta(days=2))
+        assert "as of 2 days ago" in " ".join(strip_tags(client.get(PAGE).content.decode()).split())
     if name == "alice":
         assert client.get("/ui/a/mine/settings/").status_code == 200
 
