@@ -76,7 +76,10 @@ function draw() {
   list.setAttribute("aria-label", dialog.dataset.results);
   const pageOf = (href) => href.split("?")[0]; // a command of the page also has its filter
   const drop = new Set([...near, ...others].filter((it) => it.href).map((it) => pageOf(it.href)));
-  for (const link of list.querySelectorAll("a[href]")) if (drop.has(link.href)) link.remove();
+  const names = new Set([...near, ...others].map(({ text }) => text));
+  const isHere = (link) => link.dataset.kind === "PAGE" && link.href.includes(`/t/${dialog.dataset.table}/`);
+  for (const link of list.querySelectorAll("a[href]"))
+    if (drop.has(link.href) || (isHere(link) && names.has(link.querySelector(".text").textContent.trim()))) link.remove();
   for (const empty of list.querySelectorAll("[role=group]:not(:has([role=option]))")) empty.remove();
   list.prepend(...groupOf("near", dialog.dataset.commands, near));
   // before something is typed, after the tables that were opened last
