@@ -185,6 +185,7 @@ def test_streams_end_with_their_page(page):
 
 @pytest.mark.long
 def test_choices_in_a_form_survive_the_back_button(page):
+    page.get_by_role("button", name="Table actions").click()
     page.locator("a[data-export]").click()
     page.wait_for_url("**/export/?*")
     choice = page.locator("form.export input[type=radio]").last
