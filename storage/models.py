@@ -997,7 +997,7 @@ class Webhook(models.Model):
     url = models.TextField(max_length=2000)
     kinds = models.JSONField(default=list)  # kinds of notices; empty: all
     enabled = models.BooleanField(default=True)
-    format = models.CharField(max_length=16, default="json", db_default="json")  # of its messages
+    format = models.CharField(max_length=16, default="json", db_default="json")
     secret_sealed = models.BinaryField()
     author = models.CharField(max_length=150)  # name of a user; empty: a command
     created_at = models.DateTimeField(auto_now_add=True)
