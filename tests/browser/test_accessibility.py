@@ -31,7 +31,7 @@ OVERLAYS = {
           - button "Copy link"
           - separator
           - button /Duplicate/
-          - button "Delete entity"
+          - button "Delete entity ⇧ Del"
         """,
     ),
     "editor of a cell": (
