@@ -36,11 +36,11 @@ _PIECE: Final = re.compile(
 
 
 class InvalidPattern(Refused):
-    """A pattern is invalid from ``start`` to ``end``."""
+    """A pattern is invalid from ``start`` to ``end``; positions count from one."""
 
-    def __init__(self, reason: Reason, start: int, end: int, **facts: object) -> None:
-        super().__init__(reason, position=start + 1, **facts)
-        self.start = start
+    def __init__(self, reason: Reason, end: int, *, position: int, **facts: object) -> None:
+        super().__init__(reason, position=position, **facts)
+        self.start = position - 1
         self.end = end
 
 
@@ -76,33 +76,34 @@ def read_pattern(pattern: str) -> TimePattern:
     """Read a pattern; raises InvalidPattern."""
     parts: dict[str, str] = {}
     written: list[str] = []
-    ends_open = (
-        False  # whether the part before has one digit or two, which digits after it would make unclear
-    )
+    # whether the part before has one digit or two, which digits after it would make unclear
+    ends_open = False
     for piece in _PIECE.finditer(pattern):
         start, end, letters = *piece.span(), piece["letters"]
         if not letters:
             if piece["text"] is not None and not piece["end"]:
-                raise InvalidPattern(Reason.PATTERN_APOSTROPHE, start, end)
+                raise InvalidPattern(Reason.PATTERN_APOSTROPHE, end, position=start + 1)
             text = piece["other"] or piece["text"].replace("''", "'") or "'"
             written.append(re.escape(text))
             ends_open = False
             continue
         digits = _LETTERS.get(letters)
         if digits is None:
-            raise InvalidPattern(Reason.PATTERN_LETTERS, start, end, letters=letters)
+            raise InvalidPattern(Reason.PATTERN_LETTERS, end, position=start + 1, letters=letters)
         name = letters[0]
         if name in parts:
-            raise InvalidPattern(Reason.PATTERN_TWICE, start, end, letters=letters)
+            raise InvalidPattern(Reason.PATTERN_TWICE, end, position=start + 1, letters=letters)
         if ends_open and name != "z":
-            raise InvalidPattern(Reason.PATTERN_UNCLEAR, start, end, letters=letters)
+            raise InvalidPattern(Reason.PATTERN_UNCLEAR, end, position=start + 1, letters=letters)
         parts[name] = letters
         written.append(f"(?P<{name}>{digits})")
         ends_open = len(letters) == 1 and name not in "fz"
     for name in "yMd":
         if name not in parts:
-            raise InvalidPattern(Reason.PATTERN_DAY, 0, len(pattern))
+            raise InvalidPattern(Reason.PATTERN_DAY, len(pattern), position=1)
     for name, needed in _NEEDS.items():
         if name in parts and needed not in parts:
-            raise InvalidPattern(Reason.PATTERN_NEEDS, 0, len(pattern), letters=parts[name], needed=needed)
+            raise InvalidPattern(
+                Reason.PATTERN_NEEDS, len(pattern), position=1, letters=parts[name], needed=needed
+            )
     return TimePattern(re.compile("".join(written), re.ASCII))
