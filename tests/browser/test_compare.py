@@ -35,7 +35,7 @@ def stock(table):
 def test_entities_are_selected_by_keys_and_applied(open_page, admin, compared):
     page = open_page(f"{COMPARE}?left={ACCOUNT}%40compared&right={ACCOUNT}", state=admin)
     confirm_identity(page)
-    page.get_by_role("link", name=re.compile("^compared ")).click()
+    page.locator("#main").get_by_role("link", name=re.compile("^compared ")).click()
     expect(page.get_by_role("link", name="All 3")).to_have_attribute("aria-current", "true")
     check_axe(page, "main")
     boxes = page.locator("tbody input[name=key]")
