@@ -14,15 +14,18 @@ export function isModalOpen() {
   return document.querySelector("dialog:modal") !== null;
 }
 
+// where keys are typed, which a box that is ticked is not
+const FIELDS = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not(td)";
+
 /** Whether the user types in a field outside of a part that came late. */
 export function isTypingOutside(part) {
   const { activeElement: at } = document;
-  return !part.contains(at) && at.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not(td)");
+  return !part.contains(at) && at.matches(FIELDS);
 }
 
 /** The place of a key that is typed nowhere: in no field and in no dialog. */
 export function outsideFields({ target }) {
-  return !isModalOpen() && !target.closest?.("input, textarea, select, dialog, [contenteditable]:not(td)");
+  return !isModalOpen() && !target.closest?.(`${FIELDS}, dialog`);
 }
 
 on("click", "[data-open]:not(.sidebar)", (opener, event) => {
