@@ -105,7 +105,7 @@ def test_many_operations_are_one_series_besides_the_most_frequent(visit, account
     legend = re.search(
         r'id="chart-operations".*?</ul>', visit("victor").get(PAGE).content.decode(), re.DOTALL
     )[0]
-    assert legend.count("<li>") == 6
+    assert legend.count("<li") == 6
     assert "Others" in legend
 
 
