@@ -1,12 +1,10 @@
 """Why a query finds nothing: the condition to blame, and filters that find something."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
-from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Comparison, Filter, Operator, all_of, conjuncts
 from storage.domain.filters.literals import write_literal
 from storage.domain.filters.query import EntityQuery, Sort
@@ -17,19 +15,14 @@ from storage.editing.filters.diagnosis import diagnose, parse_filter
 from storage.editing.filters.diagnostics import apply_all
 from storage.editing.filters.lint import SYSTEM_TYPES
 from storage.entities import properties
+from storage.entities.time_budget import TimeBudget
 from storage.models import Table
-from storage.sql import django as sql
 from storage.sql import estimates, previews
-from storage.sql.failures import Canceled
 from storage.sql.relations import relation_of
 from storage.sql.spellings import spellings
-from storage.sql.statement import Statement
 from storage.tables.indexes import using
 
-T = TypeVar("T")
-
 LIMIT: Final = timedelta(milliseconds=1_500)  # for all statements together
-_SHORTEST: Final = timedelta(milliseconds=5)  # with less time left, no statement is started
 COUNTED: Final = 1_000  # entities of a proposed filter; more are not counted
 _CONDITIONS: Final = 8  # of a filter, which are tried one by one
 _NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
@@ -82,7 +75,7 @@ class _Searcher:
 
     table: Table
     conditions: Sequence[Filter]
-    deadline: float = field(default_factory=lambda: time.monotonic() + LIMIT.total_seconds())
+    budget: TimeBudget = field(default_factory=lambda: TimeBudget(LIMIT))
 
     def explain(self) -> Iterator[EmptyReason]:
         conditions = self.conditions
@@ -126,7 +119,7 @@ class _Searcher:
         name, literal = condition.property, condition.literal
         if condition.operator is Operator.EQ and literal.type is Edm.STRING:
             statement = spellings(relation_of(self.table), name, str(literal.value), limit=COUNTED)
-            for text in self._run(statement) or ():
+            for text in self.budget.run(statement) or ():
                 better = EdmValue(Edm.STRING, text)
                 shown, instead = write_literal(literal), write_literal(better)
                 refusal = Reason.EMPTY_CASE.of(name=name, value=shown, instead=instead)
@@ -152,18 +145,9 @@ class _Searcher:
         statement = previews.sorted_page(
             relation_of(self.table), using(self.table, query), Sort(name, descending=is_upper), None
         )
-        page = self._run(statement)
+        page = self.budget.run(statement)
         return page.entities[0].properties.get(name) if page and page.entities else None
 
     def _count(self, root: Filter, limit: int) -> int | None:
         query = using(self.table, EntityQuery(filter=root))
-        return self._run(estimates.matching(relation_of(self.table), query, limit=limit))
-
-    def _run(self, statement: Statement[T]) -> T | None:
-        left = timedelta(seconds=self.deadline - time.monotonic())
-        if left < _SHORTEST:
-            return None
-        try:
-            return sql.run_in_lane(statement, limit=left)
-        except (Canceled, StorageError):
-            return None
+        return self.budget.run(estimates.matching(relation_of(self.table), query, limit=limit))

@@ -4,25 +4,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final, TypeVar
+from typing import Final
 
-from storage.domain.errors import StorageError
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import PAGE_LIMIT, EntityQuery
+from storage.entities.time_budget import TimeBudget
 from storage.models import Table
-from storage.sql import django as sql
 from storage.sql import estimates, pages
 from storage.sql.estimates import ScanKind as ScanKind
-from storage.sql.failures import Canceled
 from storage.sql.relations import relation_of
-from storage.sql.statement import Statement
 from storage.tables.indexes import using
 
-T = TypeVar("T")
-
 LIMIT: Final = timedelta(milliseconds=200)  # for all statements together
-_SHORTEST: Final = timedelta(milliseconds=5)  # with less time left, no statement is started
 _COUNTED: Final = 2_000  # rows that are counted or sampled rather than guessed
 
 
@@ -55,8 +49,7 @@ class _Estimator:
     def __init__(self, relation: str, query: EntityQuery, clock: Callable[[], float]) -> None:
         self.relation = relation
         self.query = query
-        self.clock = clock
-        self.deadline = clock() + LIMIT.total_seconds()
+        self._run = TimeBudget(LIMIT, clock).run
 
     def estimate(self) -> Estimate | None:
         plan = self._run(estimates.plan(self.relation, self.query))
@@ -103,12 +96,3 @@ class _Estimator:
 
     def _sample(self, share: float, limit: int) -> estimates.Sample | None:
         return self._run(estimates.sample(self.relation, self.query, share=share, limit=limit))
-
-    def _run(self, statement: Statement[T]) -> T | None:
-        left = timedelta(seconds=self.deadline - self.clock())
-        if left < _SHORTEST:
-            return None
-        try:
-            return sql.run_in_lane(statement, limit=left)
-        except (Canceled, StorageError):
-            return None
