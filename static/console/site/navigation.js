@@ -117,7 +117,7 @@ function isLike(found) {
 }
 
 function show(found, { place = null, hash = "" }) {
-  const { regions } = placeOnPage();
+  const [tables] = scrolledRegions();
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   turnPage(() => {
     document.title = found.title;
@@ -126,7 +126,7 @@ function show(found, { place = null, hash = "" }) {
     toasts.replaceChildren(...found.getElementById("toasts").children);
     useStyles(found);
     exchange(found.body);
-    scroll([regions[0]]); // the tables of the sidebar stay where they are
+    scroll([tables]); // of the sidebar, which stay where they are
     if (place) fill(place.fields);
     if (place?.focus.key !== undefined) focusable(place.focus)?.setAttribute("tabindex", "0"); // the grid's own, once it is set up
     if (!place) scrollToStart(hash);
@@ -189,9 +189,12 @@ function focusStart() {
 
 // how a page was left
 
+function scrolledRegions() {
+  return REGIONS.map((selector) => document.querySelector(selector)).map((it) => it && [it.scrollLeft, it.scrollTop]);
+}
+
 function placeOnPage() {
-  const regions = REGIONS.map((selector) => document.querySelector(selector)).map((it) => it && [it.scrollLeft, it.scrollTop]);
-  return { page: [scrollX, scrollY], regions, focus: describe(document.activeElement), fields: changedFields() };
+  return { page: [scrollX, scrollY], regions: scrolledRegions(), focus: describe(document.activeElement), fields: changedFields() };
 }
 
 /** Typed and chosen values, as browsers keep them; a guarded form has them in its draft. */
