@@ -126,7 +126,7 @@ function show(found, { place = null, hash = "" }) {
     toasts.replaceChildren(...found.getElementById("toasts").children);
     useStyles(found);
     exchange(found.body);
-    scroll([tables]); // of the sidebar, which stay where they are
+    scroll([tables]); // the sidebar keeps its tables where they are
     if (place) fill(place.fields);
     if (place?.focus.key !== undefined) focusable(place.focus)?.setAttribute("tabindex", "0"); // the grid's own, once it is set up
     if (!place) scrollToStart(hash);
