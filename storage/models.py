@@ -41,6 +41,10 @@ class Account(models.Model):
     read_only = models.BooleanField(default=False)  # writes through any interface are refused
     # the server adds and drops property indexes
     adaptive_indexes = models.BooleanField(default=True, db_default=True)
+    # failures may be rehearsed in it: storage.rehearsal
+    may_rehearse = models.BooleanField(default=False, db_default=False)
+    # storage.domain.requests.strictness: whether it refuses what only Azure refuses
+    strictness = models.CharField(max_length=16, default="friendly", db_default="friendly")
     # new tables are spread over the nodes of a Citus cluster
     distributes = models.BooleanField(default=False, db_default=False)
     # how long changes of entities are kept; 0: history is off
@@ -379,6 +383,103 @@ class RecordedRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.status} {self.operation}"
+
+
+class RehearsalSet(models.Model):
+    """Set of rules of an account, beside those that every account has."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="rehearsal_sets")
+    name = models.CharField(max_length=64)
+    description = models.TextField(max_length=2000, blank=True, default="")
+    rules = models.JSONField()  # storage.rehearsal.rules.dump_rules
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("account", "name"), name="one_set_of_a_name"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Rehearsal(models.Model):
+    """Run of a set of rules in an account, or in one of its tables."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="rehearsals")
+    set_name = models.CharField(max_length=64)
+    rules = models.JSONField()  # those that the set had when it was started
+    table_name = models.CharField(max_length=255, blank=True, default="")  # empty: the whole account
+    seed = models.BigIntegerField()
+    scale = models.FloatField(default=1.0)  # factor of the rates at which its rules begin
+    started_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    stopped_at = models.DateTimeField(null=True, default=None)  # before its end
+    started_by = models.JSONField()  # storage.domain.access.actor.Actor
+
+    class Meta:
+        indexes = (models.Index(fields=("account", "started_at"), name="rehearsals_of_account"),)
+
+    def __str__(self) -> str:
+        return f"{self.set_name} (seed {self.seed})"
+
+
+class RehearsalClient(models.Model):
+    """Client of a rehearsal, and how many of its requests each rule was about."""
+
+    rehearsal = models.ForeignKey(Rehearsal, on_delete=models.CASCADE, related_name="clients", db_index=False)
+    agent = models.CharField(max_length=256)
+    credential = models.CharField(max_length=256)  # its kind and name; empty for an unknown one
+    requests = models.BigIntegerField()
+    matches = models.JSONField()  # a number for each rule
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("rehearsal", "agent", "credential"), name="one_client_of_a_rehearsal"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.agent
+
+
+class RehearsalRate(models.Model):
+    """Rate of requests that a rule of a rehearsal is about, as the level of a leaking bucket."""
+
+    rehearsal = models.ForeignKey(Rehearsal, on_delete=models.CASCADE, related_name="+", db_index=False)
+    rule = models.PositiveSmallIntegerField()  # its position
+    scope = models.CharField(max_length=64)  # digest of the account, table or partition
+    level = models.FloatField()
+    exceeded = models.BooleanField()  # by the last request
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("rehearsal", "rule", "scope"), name="one_rate"),)
+
+    def __str__(self) -> str:
+        return f"rule {self.rule}: {self.level}"
+
+
+class RehearsedRequest(models.Model):
+    """Request of a client in a rehearsal, whether a rule was about it or not."""
+
+    rehearsal = models.ForeignKey(
+        Rehearsal, on_delete=models.CASCADE, related_name="requests", db_index=False
+    )
+    client = models.ForeignKey(
+        RehearsalClient, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    number = models.BigIntegerField()  # among those of the client, in the order of arrival
+    at = models.DateTimeField()  # when it arrived
+    request_id = models.UUIDField()  # x-ms-request-id
+    exchange = models.JSONField()  # storage.rehearsal.records.dump_exchange
+
+    class Meta:
+        indexes = (
+            models.Index(fields=("rehearsal", "id"), name="rehearsed_requests_in_order"),
+            models.Index(fields=("client",), name="rehearsed_requests_of_client"),
+        )
+
+    def __str__(self) -> str:
+        return str(self.request_id)
 
 
 class RequestSeries(models.Model):

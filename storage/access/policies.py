@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Prefetch
+from django.utils import timezone
 
 from storage.access.subject import AccessVerb
 from storage.accounts import accounts
@@ -66,6 +67,17 @@ def expired(account: Account, now: datetime) -> list[StoredAccessPolicy]:
     )
     own = over.filter(table__in=Table.objects.existing().filter(account=account))
     return list(own.select_related("table").order_by("table__folded_name", "place"))
+
+
+def as_of(account_id: int, table_id: int, age: timedelta) -> Mapping[str, AccessPolicy] | None:
+    """Return the policies that a table had some time ago, by identifier; None if it has the same ones since then."""
+    changes = Activity.objects.filter(
+        account_id=account_id, table_id=table_id, verb=AccessVerb.POLICIES_SET, at__gt=timezone.now() - age
+    )
+    first = changes.order_by("at", "pk").first()
+    if first is None:
+        return None
+    return {it.identifier: it.policy or AccessPolicy() for it in read(first.before or [])}
 
 
 def replace_by_name(

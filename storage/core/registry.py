@@ -49,6 +49,7 @@ SUBJECTS: Final = (
     "presence",
     "history",
     "requests",
+    "rehearsal",
     "entities",
     "comments",
     "queries",

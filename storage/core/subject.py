@@ -135,6 +135,7 @@ class Hook(Enum):
         "takes whether the reader is an admin, returns texts with the address and label of a page, or empty"
     )
     SPREADS_TABLES = "is called with nothing, returns whether new tables can be spread over several nodes"
+    REHEARSER = "takes an account, returns its storage.core.rehearsals.Rehearser; None without one"
     TRACER = "takes the environment, returns a Tracer of requests and pages; None if nothing is to be sent"
     MEASURES = (
         "is called with nothing, returns values of gauges by their names: see storage.runtime.prometheus"

@@ -24,6 +24,7 @@ from storage.protocol import bearer
 from storage.protocol.incoming import IncomingRequest
 from storage.runtime.catalog import KnownAccount
 from storage.runtime.service import Service
+from storage.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from storage.access.identity import Identity
@@ -49,19 +50,23 @@ def read_authentication(request: IncomingRequest) -> Authentication:
     return Authentication.SAS if "sig" in request.options else Authentication.ANONYMOUS
 
 
-async def authorize(service: Service, account: KnownAccount | None, request: IncomingRequest) -> Authorized:
-    """Authorize a request; a missing account is answered like an invalid signature.
+async def authorize(
+    service: Service, account: KnownAccount | None, request: IncomingRequest, *, skew: float = 0.0
+) -> Authorized:
+    """Authorize a request by a clock that is ``skew`` seconds ahead; a missing account is like an invalid signature.
 
     Raises the error of the service, also for a client outside the account's networks.
     """
-    authorized = await _authorize(service, account, request)
+    authorized = await _authorize(service, account, request, time() + skew)
     networks = authorized.account.networks
     if networks and not is_within(request.client, networks):
         raise AuthorizationFailure
     return authorized
 
 
-async def _authorize(service: Service, account: KnownAccount | None, request: IncomingRequest) -> Authorized:
+async def _authorize(
+    service: Service, account: KnownAccount | None, request: IncomingRequest, now: float
+) -> Authorized:
     header = request.headers.get(b"authorization")
     token = _read_sas(request.query) if "sig" in request.options else None
     if header is None and token is None:
@@ -71,19 +76,20 @@ async def _authorize(service: Service, account: KnownAccount | None, request: In
     if header is not None and token is not None:
         raise AuthenticationFailed(AuthenticationErrorDetail="Two kinds of authorization came at once.")
     if token is not None:
-        return await _verify_sas(service, account, request, token)
+        return await _verify_sas(service, account, request, token, now)
     assert header is not None
     if service.identity is not None and bearer.is_bearer(header):
-        return await _verify_bearer_token(service.identity, account, request, header)
-    return _verify_account_key(account, request, header)
+        return await _verify_bearer_token(service.identity, account, request, header, now)
+    return _verify_account_key(account, request, header, now)
 
 
-def _verify_account_key(account: KnownAccount | None, request: IncomingRequest, header: bytes) -> Authorized:
+def _verify_account_key(
+    account: KnownAccount | None, request: IncomingRequest, header: bytes, now: float
+) -> Authorized:
     authorization = read_authorization(header)
     signed = SignedRequest(
         request.method, request.path, request.query, request.headers, request.address.account
     )
-    now = time()
     keys, names = _keys(account, now)
     key = verify(signed, authorization, keys, now)
     if account is None:
@@ -103,11 +109,15 @@ def _keys(account: KnownAccount | None, now: float) -> tuple[Sequence[bytes], Se
 
 
 async def _verify_sas(
-    service: Service, account: KnownAccount | None, request: IncomingRequest, presented: "_PresentedSas"
+    service: Service,
+    account: KnownAccount | None,
+    request: IncomingRequest,
+    presented: "_PresentedSas",
+    now: float,
 ) -> Authorized:
     token, credential = presented
     name = request.address.account
-    keys, _ = _keys(account, time())
+    keys, _ = _keys(account, now)
     if account is None or sas.find_signing_key(token, name, keys) is None:
         raise sas.signature_mismatch(token, name)
     _check_keys_accepted(account)
@@ -115,7 +125,7 @@ async def _verify_sas(
         raise sas.signature_blocked()
     sas.check_kind(token, account.kind)
     policy = await _policy(service, account, token) if isinstance(token, TableSas) else None
-    grant = sas.authorize(token, policy, now=time(), scheme=request.scheme, address=request.client)
+    grant = sas.authorize(token, policy, now=now, scheme=request.scheme, address=request.client)
     return Authorized(account, grant, credential)
 
 
@@ -136,9 +146,9 @@ def _read_sas(query: bytes) -> _PresentedSas | None:
 
 
 async def _verify_bearer_token(
-    identity: "Identity", account: KnownAccount | None, request: IncomingRequest, header: bytes
+    identity: "Identity", account: KnownAccount | None, request: IncomingRequest, header: bytes, now: float
 ) -> Authorized:
-    grant, subject = await bearer.grant(identity, header, request.scheme, request.address.account, time())
+    grant, subject = await bearer.grant(identity, header, request.scheme, request.address.account, now)
     if account is None:
         raise AuthenticationFailed
     if not account.enabled:
@@ -153,9 +163,14 @@ async def _policy(service: Service, account: KnownAccount, token: TableSas) -> A
         known = await service.table(account, token.folded)
     except TableNotFound:
         known = None
-    if known is None or token.identifier not in known.policies:
+    policies = known.policies if known is not None else {}
+    if known is not None and account.rehearser is not None:
+        delay = account.rehearser.policy_delay(token.folded)
+        former = await in_thread(account.rehearser.former_policies, known.id, delay) if delay else None
+        policies = policies if former is None else former
+    if token.identifier not in policies:
         raise sas.policy_not_found()
-    return known.policies[token.identifier]
+    return policies[token.identifier]
 
 
 def _check_keys_accepted(account: KnownAccount) -> None:

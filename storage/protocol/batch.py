@@ -80,6 +80,18 @@ async def handle_batch(call: Call) -> Answer:
     return Answer(202, [(b"Content-Type", content_type)], body)
 
 
+def read_changes(call: Call) -> list[tuple[str, Change]]:
+    """Return the changes that a batch asks for with their folded tables; raises the errors of reading them."""
+    match multipart.read_batch(call.request.headers.get(b"content-type"), call.request.body):
+        case multipart.ChangeSet(parts):
+            operations: dict[int, _Operation] = {}
+            changes = [_read_change(call, index, part, operations) for index, part in enumerate(parts)]
+            return [
+                (operations[id(part.head)].table, change) for part, change in zip(parts, changes, strict=True)
+            ]
+    return []
+
+
 async def _query(call: Call, part: Part) -> AnswerPart:
     try:
         inner = _inner_call(call, part)

@@ -21,13 +21,27 @@ logger = logging.getLogger(__name__)
 AsgiApplication = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
 
+# takes the head and the body of an answer, and what to call when the connection may end
+Deliver = Callable[[asyncio.Transport, bytes, bytes, Callable[[], None]], None]
+
+
 class Write(Protocol):
     """Function that sends a response."""
 
     def __call__(
-        self, status: int, headers: Headers, body: bytes, reusable: bool, reason: bytes | None = None, /
+        self,
+        status: int,
+        headers: Headers,
+        body: bytes,
+        reusable: bool,
+        reason: bytes | None = None,
+        deliver: Deliver | None = None,
+        /,
     ) -> None:
-        """Send a response; ``reusable`` keeps the connection open, ``reason`` replaces the reason phrase."""
+        """Send a response; ``reusable`` keeps the connection open, ``reason`` replaces the reason phrase.
+
+        With ``deliver``, that function decides what the client gets, and the connection ends.
+        """
 
 
 Serve = Callable[[RequestHead, RequestBody, Write], Coroutine[Any, Any, None]]
@@ -159,17 +173,31 @@ class ServiceExchange:
         future.add_done_callback(self._step)
 
     def _write(
-        self, status: int, headers: Headers, body: bytes, reusable: bool, reason: bytes | None = None
+        self,
+        status: int,
+        headers: Headers,
+        body: bytes,
+        reusable: bool,
+        reason: bytes | None = None,
+        deliver: Deliver | None = None,
     ) -> None:
         if self._is_lost:
             return
-        if not reusable:
+        if not reusable or deliver is not None:
             self.keep_alive = False
         default_headers = self._connection.state.default_headers
         head = write_head(status, default_headers + headers, keep_alive=self.keep_alive, reason=reason)
+        if deliver is not None:
+            deliver(self._connection.transport, head, body, self._complete)
+            return
         self._connection.transport.write(head + body)
         self.is_complete = True
         self._connection.answered()
+
+    def _complete(self) -> None:
+        if not self._is_lost:
+            self.is_complete = True
+            self._connection.answered()
 
 
 # characters in a name or a value that would end a line, or are not text

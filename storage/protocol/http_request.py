@@ -136,6 +136,11 @@ class RequestBody:
 
     # for the service
 
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the client has disconnected."""
+        return self._lost
+
     async def read(self, head: RequestHead) -> bytes:
         """Read the whole body of a request."""
         headers = head.headers

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import StorageError
@@ -16,6 +17,9 @@ from storage.protocol.errors import ErrorOrigin
 from storage.protocol.http_request import RequestHead
 from storage.protocol.incoming import Caller, IncomingRequest, ResolvedRequest, resolve_request
 from storage.runtime.catalog import KnownAccount
+
+if TYPE_CHECKING:
+    from storage.protocol.rehearsal import RehearsedRequest
 
 
 @dataclass(slots=True)
@@ -35,6 +39,7 @@ class Progress:
     error: StorageError | None = None  # the one that is answered
     status: int = 0  # the status of the answer
     failure: Exception | None = None  # an unexpected one, which is answered as an InternalError
+    rehearsed: "RehearsedRequest | None" = None
 
 
 def observe(progress: Progress) -> Operation | None:

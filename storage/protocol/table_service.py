@@ -16,7 +16,7 @@ from storage.domain.requests.recorded import SentRequest
 from storage.domain.requests.routes import TargetKind, check_target
 from storage.domain.service_properties.properties import CorsRule
 from storage.domain.values.dialects import Dialect
-from storage.protocol import as_of, batch, consistency, cosmos, entities, tables, xml_operations
+from storage.protocol import as_of, batch, consistency, cosmos, entities, rehearsal, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize
 from storage.protocol.call import ACTORS, Answer, Call, OperationRequest, ServerSettings
@@ -101,11 +101,16 @@ class TableService:
             response = await self._respond(progress, body)
             observed.answered = perf_counter()
             reusable = body.complete or await body.drain()
+            deliver = None
+            if progress.account is not None and progress.account.rehearser is not None:
+                deliver = await rehearsal.finish(
+                    progress, self._service, response.status, response.headers, is_lost=body.is_lost
+                )
         except ClientDisconnected:
             pass
         else:
             sent = response.body if head.method != "HEAD" else b""
-            write(response.status, response.headers, sent, reusable, response.reason)
+            write(response.status, response.headers, sent, reusable, response.reason, deliver)
             observed.status = response.status
             observed.ingress = body.received
             observed.egress = len(response.body)
@@ -123,7 +128,8 @@ class TableService:
         ):
             observed.table = observed.possible_table
         observer = self._service.observer
-        if observer.record(observed):
+        # failures that are rehearsed are none: metrics, notices and alarms leave them out
+        if observed.rehearsed or observer.record(observed):
             sent = SentRequest(head.method, head.path, head.query, head.headers, head.scheme, head.client)
             observer.keep(observed, sent)
 
@@ -167,27 +173,29 @@ class TableService:
             # a key, a policy or a token may have been revoked since the request began
             authorized = await self._authorize(progress, await self._find_account(request), request)
             check_target(authorized.grant, resolved.operation, resolved.target)
-        return await perform(
-            Call(
-                OperationRequest(
-                    method=resolved.method,
-                    target=resolved.target,
-                    options=request.options,
-                    headers=request.headers,
-                    version=request.version,
-                    body=content,
-                ),
-                account=authorized.account,
-                dialect=progress.dialect,
-                grant=authorized.grant,
-                credential=authorized.credential,
-                caller=progress.caller,
-                address=request.address,
-                service=self._service,
-                observed=progress.observed,
-                terms=terms,
-            )
+        call = Call(
+            OperationRequest(
+                method=resolved.method,
+                target=resolved.target,
+                options=request.options,
+                headers=request.headers,
+                version=request.version,
+                body=content,
+            ),
+            account=authorized.account,
+            dialect=progress.dialect,
+            grant=authorized.grant,
+            credential=authorized.credential,
+            caller=progress.caller,
+            address=request.address,
+            service=self._service,
+            observed=progress.observed,
+            terms=terms,
         )
+        rehearser = authorized.account.rehearser
+        if rehearser is not None and rehearser.is_wanted(request.headers.get(rehearsal.ASKED)):
+            return await rehearsal.perform(progress, rehearser, call, perform)
+        return await perform(call)
 
     def _find_account(self, request: IncomingRequest) -> Awaitable[KnownAccount | None]:
         address = request.address

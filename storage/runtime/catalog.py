@@ -11,6 +11,7 @@ from storage.access.retired_keys import AcceptedKey
 from storage.accounts import account_settings, accounts, sealed_keys, service_properties
 from storage.core import registry
 from storage.core.reading import ReadRouter
+from storage.core.rehearsals import Rehearser
 from storage.core.relation_forms import LOCAL, RelationForm
 from storage.core.subject import Hook
 from storage.domain.access.addresses import Network
@@ -64,6 +65,7 @@ class KnownAccount(NamedTuple):
     # whether this server must not write, because a newer version has upgraded the database
     outdated: bool = False
     new_form: RelationForm = LOCAL  # form of the relations of its new tables
+    rehearser: Rehearser | None = None  # if failures may be rehearsed
 
     @property
     def row(self) -> Account:
@@ -334,7 +336,13 @@ def _account(name: str) -> KnownAccount | None:
         float(account.max_staleness),
         outdated=database_version.read_writer() > database_version.WRITER,
         new_form=registry.new_form_of(account),
+        rehearser=_find_rehearser(account),
     )
+
+
+def _find_rehearser(account: Account) -> Rehearser | None:
+    found = (find(account) for find in registry.hooks(Hook.REHEARSER))
+    return next((rehearser for rehearser in found if rehearser is not None), None)
 
 
 def _consistency(account: Account) -> Consistency:

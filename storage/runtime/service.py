@@ -58,6 +58,7 @@ from storage.sql.interruption import interrupt_older
 from storage.sql.lanes import Lanes
 from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
+from storage.sql.statement import Statement
 from storage.tables import tables
 
 if TYPE_CHECKING:
@@ -180,6 +181,10 @@ class Service:
     async def table(self, account: KnownAccount, table: str) -> KnownTable:
         """Return a table by its folded name; raises TableNotFound."""
         return await self._catalog_of(account).table(account, table)
+
+    async def run(self, statement: Statement[T]) -> T:
+        """Run a statement on the primary."""
+        return await self._lanes.run(statement)
 
     def knows_table(self, account_id: int, folded_name: str) -> bool:
         """Return whether the catalog has a table, without querying the database."""

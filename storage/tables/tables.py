@@ -315,11 +315,17 @@ def check_throughput(kind: AccountKind) -> None:
         raise MethodNotAllowed
 
 
-def query(account: Account, query: TableQuery) -> tuple[list[str], str | None]:
-    """Return a page of table names as created, and the folded name that starts the next (Query Tables)."""
+def query(account: Account, query: TableQuery, *, at: datetime | None = None) -> tuple[list[str], str | None]:
+    """Return a page of table names as created, and the folded name that starts the next (Query Tables).
+
+    With ``at``, the tables are those of a past time that are known by then.
+    """
+    existing = Table.objects.existing()
+    if at is not None:
+        is_kept = Q(deleted_at=None) | Q(deleted_at__gt=at)
+        existing = Table.objects.filter(is_kept, created_at__lte=at)
     rows = (
-        Table.objects.existing()
-        .filter(account=account, folded_name__gte=query.start)
+        existing.filter(account=account, folded_name__gte=query.start)
         .order_by("folded_name")
         .values_list("name", "folded_name")
     )

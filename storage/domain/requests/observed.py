@@ -70,3 +70,6 @@ class ObservedRequest:
     partition: str | None = None  # the PartitionKey of an entity or a change set
     answered: float = 0.0
     sent: float = 0.0
+    # names of the rules of a rehearsal that struck, and whether the operation was done in spite of them
+    rehearsed: tuple[str, ...] = ()
+    is_applied: bool | None = None

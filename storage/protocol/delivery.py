@@ -1,0 +1,63 @@
+"""Delivery of answers that do not reach their clients as a whole, for rehearsals of failures."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable
+from functools import partial
+from math import ceil
+from typing import Final
+
+from storage.core.rehearsals import Delivery
+from storage.protocol.http_exchange import Deliver
+
+_PIECES: Final = 20  # in which a slow answer is sent
+_RESETS: Final = struct.pack("ii", 1, 0)  # SO_LINGER: closing resets the connection
+
+
+def deliver_as(delivery: Delivery, seconds: float) -> Deliver:
+    """Return the function that delivers an answer in a way; ``seconds`` are those of a slow one."""
+    match delivery:
+        case Delivery.RESET:
+            return _reset
+        case Delivery.CUT:
+            return _cut
+        case Delivery.SLOW:
+            return partial(_send_slowly, seconds)
+        case Delivery.CLOSE | Delivery.SILENCE:  # the silence was before
+            return _close
+
+
+def _close(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> None:
+    done()
+
+
+def _reset(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> None:
+    connected = transport.get_extra_info("socket")
+    if connected is not None:
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESETS)
+    transport.abort()
+    done()
+
+
+def _cut(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> None:
+    transport.write(head + body[: len(body) // 2] if body else head[: len(head) // 2])
+    done()
+
+
+def _send_slowly(
+    seconds: float, transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]
+) -> None:
+    loop, answer = asyncio.get_running_loop(), head + body
+    size = max(1, ceil(len(answer) / _PIECES))
+
+    def send(start: int) -> None:
+        if transport.is_closing():
+            return
+        transport.write(answer[start : start + size])
+        if start + size < len(answer):
+            loop.call_later(seconds / _PIECES, send, start + size)
+        else:
+            done()
+
+    send(0)

@@ -1,0 +1,229 @@
+"""The choice of faults for the requests of an account, in each process."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from hashlib import blake2b
+from math import ceil
+from typing import Final
+
+from storage.access import policies
+from storage.core.rehearsals import (
+    Delivery,
+    Exchange,
+    Fault,
+    PageCut,
+    RehearsedCall,
+    Rehearser,
+    RequestFacts,
+    Run,
+)
+from storage.domain.access.grants import Operation
+from storage.domain.access.policies import AccessPolicy
+from storage.domain.errors import (
+    InternalError,
+    InvalidHeaderValue,
+    OperationTimedOut,
+    ServerBusy,
+)
+from storage.domain.refusals import Refused
+from storage.domain.values.names import fold_table_name
+from storage.models import Account
+from storage.models import Rehearsal as RehearsalRow
+from storage.rehearsal import rehearsals
+from storage.rehearsal.chance import draw, lognormal
+from storage.rehearsal.records import dump_exchange
+from storage.rehearsal.rules import ANY, Effect, Per, Rule, read_rules
+from storage.sql import rehearsals as sql
+from storage.sql.rehearsals import RECORDED, Counted, Rate
+
+HEADER: Final = "x-tablero-rehearse"
+Chance = Callable[[str], float]  # a random number by its purpose
+
+_ANY_ANSWERS: Final = ("timeout", "close", "reset")
+
+
+class AccountRehearser(Rehearser):
+    """Rehearser of an account; without a running rehearsal, it serves requests that ask for a fault themselves."""
+
+    def __init__(self, account_id: int, row: RehearsalRow | None) -> None:
+        self._account_id = account_id
+        self._row = row
+        self._rules: tuple[Rule, ...] = ()
+        self._ends_at = 0.0
+        self._policy_delay = 0.0
+        if row is not None:
+            self._rules = read_rules(row.rules)
+            self._ends_at = row.ends_at.timestamp()
+            late = [rule.number("seconds") for rule in self._rules if rule.effect is Effect.LATE_POLICIES]
+            self._policy_delay = max(late, default=0.0)
+
+    @property
+    def _is_running(self) -> bool:
+        return self._row is not None and time.time() < self._ends_at
+
+    def is_wanted(self, asked: bytes | None) -> bool:
+        return asked is not None or self._is_running
+
+    def policy_delay(self, table: str) -> float:
+        if not self._policy_delay or not self._is_running or not self._is_about(table):
+            return 0.0
+        return self._policy_delay
+
+    def former_policies(self, table_id: int, delay: float) -> Mapping[str, AccessPolicy] | None:
+        return policies.as_of(self._account_id, table_id, timedelta(seconds=delay))
+
+    def _is_about(self, table: str) -> bool:
+        name = self._row.table_name if self._row is not None else ""
+        return not name or fold_table_name(name) == table
+
+    async def begin(self, facts: RequestFacts, run: Run) -> RehearsedCall:
+        asked = None if facts.asked is None else _read_asked(facts.asked)
+        row = self._row
+        if row is None or not self._is_running or not self._is_about(facts.table):
+            return _Call(None, None, _make_fault([(asked, lambda _: 0.5)]) if asked else None, run)
+        # a request that asks for a fault gets that one, whatever the rules are
+        concerned = [
+            (place, rule) for place, rule in enumerate(self._rules) if asked is None and rule.concerns(facts)
+        ]
+        places = {place for place, _ in concerned}
+        rates = [self._rate(place, rule, facts) for place, rule in concerned if rule.when.rate]
+        counted: Counted = await run(
+            sql.count(
+                row.pk,
+                facts.agent,
+                facts.credential,
+                [int(place in places) for place in range(len(self._rules))],
+                rates,
+                facts.cost,
+            )
+        )
+        if asked is not None:
+            chance = partial(draw, row.seed, -1, facts.agent, counted.number)
+            return _Call(row.pk, counted, _make_fault([(asked, chance)]), run)
+        struck: list[tuple[Rule, Chance]] = []
+        for place, rule in concerned:
+            number = counted.matches[place]
+            if rule.when.rate and place not in counted.exceeded:
+                continue
+            if rule.when.strikes(number, draw(row.seed, place, facts.agent, number)):
+                struck.append((rule, partial(draw, row.seed, place, facts.agent, number)))
+        return _Call(row.pk, counted, _make_fault(struck) if struck else None, run, rates)
+
+    def _rate(self, place: int, rule: Rule, facts: RequestFacts) -> Rate:
+        when, row = rule.when, self._row
+        assert row is not None
+        counted_by = {
+            Per.ACCOUNT: "",
+            Per.TABLE: facts.table,
+            Per.PARTITION: f"{facts.table}\0{facts.partition}",
+        }[when.per]
+        scope = blake2b(counted_by.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        return Rate(place, scope, when.rate * row.scale)
+
+
+def find(account: Account) -> AccountRehearser | None:
+    """Return the rehearser of an account; None if it may not rehearse."""
+    if not account.may_rehearse or account.protected:
+        return None
+    return AccountRehearser(account.pk, rehearsals.running(account))
+
+
+def _make_fault(struck: Sequence[tuple[Rule, Chance]]) -> Fault:
+    """Return what several rules do to a request: all delays, and the first of the failures."""
+    fault = Fault(tuple(rule.name for rule, _ in struck))
+    for rule, chance in struck:
+        match rule.effect:
+            case Effect.DELAY:
+                delay = lognormal(rule.number("p50"), rule.number("p99"), chance("delay")) / 1000
+                fault = replace(fault, delay=fault.delay + delay)
+            case Effect.SHORT_PAGE:
+                if fault.cut is None:
+                    is_empty = chance("empty") < rule.number("empty")
+                    cut = PageCut(chance("place"), is_empty, rule.word("at") == "partition")
+                    fault = replace(fault, cut=cut)
+            case Effect.STALE_SECONDARY:
+                fault = replace(fault, lag=max(fault.lag, rule.number("lag")))
+            case Effect.CLOCK_SKEW:
+                fault = replace(fault, skew=rule.number("minutes") * 60)
+            case _:
+                if fault.before is None and fault.after is None and fault.delivery is None:
+                    fault = _fail(fault, rule, chance)
+    return fault
+
+
+def _fail(fault: Fault, rule: Rule, chance: Chance) -> Fault:
+    match rule.effect:
+        case Effect.THROTTLE:
+            busy, seconds = ServerBusy(), rule.number("retry_after")
+            busy.retry_after = ceil(seconds)
+            busy.details["x-ms-retry-after-ms"] = str(ceil(seconds * 1000))  # in Cosmos accounts
+            return replace(fault, before=busy)
+        case Effect.ERROR:
+            return replace(fault, before=InternalError())
+        case Effect.AMBIGUOUS_APPLIED | Effect.AMBIGUOUS_UNAPPLIED:
+            is_run, answer = rule.effect is Effect.AMBIGUOUS_APPLIED, rule.word("answer")
+            if answer == ANY:
+                answer = _ANY_ANSWERS[int(chance("answer") * len(_ANY_ANSWERS))]
+            if answer != "timeout":
+                seconds = rule.number("seconds")
+                return replace(fault, delivery=Delivery(answer), is_run=is_run, seconds=seconds)
+            if is_run:
+                return replace(fault, after=OperationTimedOut())
+            return replace(fault, before=OperationTimedOut())
+        case Effect.CUT_ANSWER:
+            return replace(fault, delivery=Delivery.CUT)
+        case Effect.SLOW_ANSWER:
+            return replace(fault, delivery=Delivery.SLOW, seconds=rule.number("seconds"))
+    return fault
+
+
+def _read_asked(text: str) -> Rule:
+    """Parse the header of a request: an effect, and its parameters after semicolons, such as ``delay; p50=300``."""
+    effect, *parts = (part.strip() for part in text.split(";"))
+    written: dict[str, object] = {"effect": effect, "name": effect}
+    for part in parts:
+        name, _, value = part.partition("=")
+        try:
+            written[name.strip()] = float(value)
+        except ValueError:
+            written[name.strip()] = value.strip()
+    try:
+        return read_rules([written])[0]
+    except Refused as refused:
+        raise InvalidHeaderValue(str(refused), HeaderName=HEADER, HeaderValue=text) from None
+
+
+class _Call(RehearsedCall):
+    def __init__(
+        self,
+        rehearsal: int | None,
+        counted: Counted | None,
+        fault: Fault | None,
+        run: Run,
+        rates: Sequence[Rate] = (),
+    ) -> None:
+        self.fault = fault
+        self._rehearsal = rehearsal
+        self._counted = counted
+        self._run = run
+        self._rates = rates
+
+    async def finish(self, exchange: Exchange, request_id: str) -> None:
+        if self._rehearsal is None or self._counted is None or self._counted.number > RECORDED:
+            return
+        is_query = exchange.operation == Operation.QUERY_ENTITIES and exchange.entities is not None
+        charge = max(0, (exchange.entities or 0) - 1) if is_query and self._rates else 0
+        await self._run(
+            sql.record(
+                self._rehearsal,
+                self._counted,
+                exchange.began,
+                request_id,
+                dump_exchange(exchange),
+                charge,
+                self._rates,
+            )
+        )

@@ -1,0 +1,93 @@
+"""Declaration of the subject "rehearsal": see storage.core.registry."""
+
+from typing import Final
+
+from storage.core.setting import Setting, Switch
+from storage.core.subject import Hook, Subject
+from storage.core.verbs import Act, Group, Verb
+from storage.domain.refusals import AnyReason
+from storage.domain.translation import mark as _
+
+
+class RehearsalVerb(Verb):
+    START = Act(
+        "rehearsal.start",
+        Group.SETTINGS,
+        "flask-conical",
+        _("%(who)s started the rehearsal %(set)s of %(account)s"),
+        is_marked=True,
+    )
+    STOP = Act(
+        "rehearsal.stop",
+        Group.SETTINGS,
+        "flask-conical",
+        _("%(who)s stopped the rehearsal %(set)s of %(account)s"),
+        is_marked=True,
+    )
+    # a set of rules of the account's own
+    SET_CHANGE = Act(
+        "rehearsal.set.change",
+        Group.SETTINGS,
+        "flask-conical",
+        _("%(who)s changed the rules %(set)s for rehearsals of %(account)s"),
+    )
+    SET_DELETE = Act(
+        "rehearsal.set.delete",
+        Group.SETTINGS,
+        "flask-conical",
+        _("%(who)s deleted the rules %(set)s for rehearsals of %(account)s"),
+    )
+
+
+class RehearsalReason(AnyReason):
+    """Reasons why a rehearsal cannot be started, or its rules not be read."""
+
+    RULES_MALFORMED = _("Rules are a list of 1 to %(most)s objects.")
+    RULE_MALFORMED = _("Rule %(number)s: “%(member)s” must be %(wanted)s.")
+    MAY_NOT_REHEARSE = _(
+        "Failures may not be rehearsed in the account %(account)s. Allow it in the settings of the account."
+    )
+    PROTECTED_NOT_REHEARSED = _("The account %(account)s is protected, so failures are not rehearsed in it.")
+    REHEARSAL_RUNS = _("The rehearsal %(set)s is running. Stop it first.")
+    NO_SUCH_SET = _("There is no set of rules named “%(set)s”.")
+    SET_NAME = _("The name of a set has 1 to %(most)s letters, digits, hyphens and underscores.")
+    READY_SET_NAME = _("“%(set)s” is the name of a ready set. Choose another name.")
+    TOO_MANY_SETS = _("An account can have at most %(most)s sets of rules.")
+    DURATION = _("A rehearsal takes %(least)s seconds to %(most)s hours.")
+    SCALE = _("The scale must be a number from %(least)s to %(most)s.")
+    SEED = _("The seed must be an integer from 0 to %(most)s.")
+
+
+_MAY_REHEARSE: Final = Setting(
+    "may_rehearse",
+    bool,
+    "Failures may be rehearsed: by a rehearsal, or by the header `x-tablero-rehearse` of a request.",
+    is_in_catalog=True,
+    label=_("Rehearsals"),
+    explanation=_(
+        "Allows rehearsing Azure's failures: throttling, lost answers, short pages and others. Never turn it on for "
+        "production data."
+    ),
+    section="guard",
+    is_in_files=False,
+    after="read_only",
+    switch=Switch(
+        "rehearsals",
+        "allow rehearsals of failures (on), or not (off)",
+        "Failures may be rehearsed in {name}.",
+        "Failures are not rehearsed in {name}.",
+        shown_on="rehearsals",
+    ),
+)
+
+SUBJECT = Subject(
+    name="rehearsal",
+    stands_on=("access", "accounts", "activity"),
+    is_optional=True,
+    verbs=RehearsalVerb,
+    reasons=RehearsalReason,
+    account_settings=(_MAY_REHEARSE,),
+    hooks={Hook.REHEARSER: "storage.rehearsal.rehearser.find"},
+    tidying={"rehearsals": "storage.rehearsal.rehearsals.tidy"},
+    urls=("console.rehearsal.urls",),
+)
