@@ -25,10 +25,11 @@ SPANS: Final[Mapping[str, tuple[timedelta, Promise]]] = {
 }
 ALL: Final = "all"
 KINDS: Final[Mapping[str, Promise]] = {
-    RequestClass.PROBLEM: _("Needs attention"),  # refused, failed or slow
+    RequestClass.PROBLEM: _("Needs attention"),  # any of the next four
     RequestClass.REFUSED: _("Refused"),
     RequestClass.FAILED: _("Failed"),
     RequestClass.SLOW: _("Slow"),
+    RequestClass.WARNED: _("Not on Azure"),
     ALL: _("All"),
 }
 DURATIONS: Final = ("10", "100", "500", "1000", "5000")  # milliseconds

@@ -21,6 +21,7 @@ from storage.domain.filters.access_plan import AccessPath
 from storage.domain.history.recorded import Op, RecordedChange
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
+from storage.domain.requests.strictness import StrictRule
 from storage.domain.values.stored import read_member
 from storage.domain.values.ticks import to_ticks
 from storage.history.last_change import TableDeletion
@@ -52,9 +53,15 @@ class RequestView:
     @property
     def badge(self) -> str:
         """Return the badge kind of the status."""
+        usual = "warn" if self.warnings else "ok"
         return {Outcome.REFUSED: "warn", Outcome.FAILED: "danger"}.get(
-            read_member(Outcome, self.it.outcome), "ok"
+            read_member(Outcome, self.it.outcome), usual
         )
+
+    @property
+    def warnings(self) -> list[StrictRule]:
+        """Return the rules of Azure that the request broke."""
+        return explanations.warnings_of(self.it)
 
     @property
     def milliseconds(self) -> float:

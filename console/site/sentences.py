@@ -13,17 +13,19 @@ _OURS: Final = {"number", "seconds"}  # not what others have written
 
 def translate(sentence: Sentence) -> SafeString:
     """Fill the placeholders of translated texts with escaped texts."""
-    values = Details(
-        (
-            name,
-            conditional_escape(value) if name in _OURS else format_html('<bdi class="mono">{}</bdi>', value),
-        )
-        for name, value in sentence.details.items()
-    )
+    values = Details((name, _draw(name, value)) for name, value in sentence.details.items())
     if "seconds" in values:
         values["seconds"] = describe_duration(int(sentence.details["seconds"]))
     text = mark_safe(conditional_escape(gettext(sentence.text)) % values)  # noqa: S308
     return format_html_join(" ", "{}", ((it,) for it in (text, *map(translate, sentence.more))))
+
+
+def _draw(name: str, value: str) -> SafeString:
+    if name in _OURS:
+        return conditional_escape(value)
+    if name == "source":  # the address of a page, in a text of ours
+        return format_html('<a href="{0}" rel="noreferrer">{0}</a>', value)
+    return format_html('<bdi class="mono">{}</bdi>', value)
 
 
 def describe_duration(seconds: int) -> str:

@@ -37,7 +37,7 @@ from storage.domain.requests.routes import (
     key_of,
     resolve_target,
 )
-from storage.protocol import cosmos, entities, multipart
+from storage.protocol import cosmos, entities, multipart, strictness
 from storage.protocol.accept import Format
 from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.errors import ErrorFormat, ErrorOrigin, write_error
@@ -103,7 +103,8 @@ async def _query(call: Call, part: Part) -> AnswerPart:
             answer = await entities.query(inner)
         else:
             raise InvalidInput
-    except StorageError as error:
+    except StorageError as refused:
+        error = strictness.reword(call, part.target, refused)
         _observe_refusal(call, error, 0)
         return _write_failure(call, part, error, 0)
     version = _data_service_version(atom=inner.request.response_format() is Format.ATOM)
@@ -311,7 +312,7 @@ def _read_change(call: Call, index: int, part: Part, operations: dict[int, _Oper
             change = _read_body(operation, key, part)
         operation.call.grant.check_key(change.key)
     except StorageError as error:
-        raise ChangeSetError(index, error) from None
+        raise ChangeSetError(index, strictness.reword(call, part.target, error)) from None
     return change
 
 

@@ -15,7 +15,7 @@ from storage.domain.requests.routes import TargetKind, key_count_error
 from storage.domain.values.dialects import Dialect
 from storage.domain.values.etag import read_if_match
 from storage.domain.values.names import check_entity_key
-from storage.protocol import as_of, formats, json_format
+from storage.protocol import as_of, formats, json_format, strictness
 from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.formats import Members
 from storage.protocol.http_request import Headers
@@ -26,6 +26,7 @@ from storage.protocol.query_options import read_entity_query, read_point_query, 
 def handle_entity_set(call: Call) -> Awaitable[Answer]:
     match call.request.method:
         case "GET":
+            strictness.check_accept(call)
             return query(call)
         case "POST":
             return _change(call)
@@ -33,7 +34,10 @@ def handle_entity_set(call: Call) -> Awaitable[Answer]:
 
 
 def handle_entity(call: Call) -> Awaitable[Answer]:
-    return get(call) if call.request.method == "GET" else _change(call)
+    if call.request.method != "GET":
+        return _change(call)
+    strictness.check_accept(call)
+    return get(call)
 
 
 async def refuse_entity_without_keys(call: Call) -> Answer:
@@ -51,6 +55,7 @@ async def get(call: Call) -> Answer:
     call.grant.check_key(target.key, reads=True)
     call.observed.partition = target.key.partition_key
     point_query = read_point_query(request.options, call.dialect, annotations=form.annotations)
+    strictness.check_query(call, point_query.filter)
     moment = as_of.read(request)
     try:
         entity = await call.service.get(
@@ -76,6 +81,7 @@ async def query(call: Call) -> Answer:
     folded = call.fold(table)
     entity_query = read_entity_query(call.request.options, call.dialect, annotations=form.annotations)
     call.observed.query = entity_query
+    strictness.check_query(call, entity_query.filter)
     moment = as_of.read(call.request)
     page = await call.service.query(
         call.account,
@@ -98,6 +104,8 @@ async def query(call: Call) -> Answer:
 async def _change(call: Call) -> Answer:
     folded = call.fold(call.request.target.table)
     reader = ChangeReader(call.request, call.dialect)
+    if call.request.method != "DELETE":
+        strictness.check_content_type(call)
     members = reader.members(call.request.body)
     # a missing table is reported before anything that is wrong with the entity, except unreadable JSON
     await call.service.check_table(call.account, folded)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 
 from storage.domain.errors import InvalidInput, MethodNotAllowed
-from storage.protocol import cosmos, formats
+from storage.protocol import cosmos, formats, strictness
 from storage.protocol.call import Answer, Call
 from storage.protocol.json_format import read_table_name, table_link
 from storage.protocol.negotiation import Preference, read_preference
@@ -13,6 +13,7 @@ from storage.protocol.query_options import read_table_query, write_token
 def handle_table_set(call: Call) -> Awaitable[Answer]:
     match call.request.method:
         case "GET":
+            strictness.check_accept(call)
             return _query(call)
         case "POST":
             return _create(call)
@@ -22,6 +23,7 @@ def handle_table_set(call: Call) -> Awaitable[Answer]:
 def handle_table(call: Call) -> Awaitable[Answer]:
     match call.request.method:
         case "GET":
+            strictness.check_accept(call)
             return _get(call)
         case "DELETE":
             return _delete(call)
@@ -30,9 +32,9 @@ def handle_table(call: Call) -> Awaitable[Answer]:
 
 async def _query(call: Call) -> Answer:
     form = call.request.response_format()
-    names, following = await call.service.query_tables(
-        call.account, read_table_query(call.request.options, call.dialect)
-    )
+    table_query = read_table_query(call.request.options, call.dialect)
+    strictness.check_query(call, table_query.filter)
+    names, following = await call.service.query_tables(call.account, table_query)
     headers = [call.content_type(form)]
     if following is not None:
         headers.append((b"x-ms-continuation-NextTableName", write_token(following).encode()))
@@ -48,6 +50,7 @@ async def _get(call: Call) -> Answer:
 async def _create(call: Call) -> Answer:
     request = call.request
     form = request.response_format()
+    strictness.check_content_type(call)
     name = read_table_name(
         formats.read_object(request.headers.get(b"content-type"), request.body, request.version)
     )

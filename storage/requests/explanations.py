@@ -10,6 +10,7 @@ from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.kept_addresses import AddressRule
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
+from storage.domain.requests.strictness import RULES, Evidence, StrictRule
 from storage.domain.translation import mark as _
 from storage.domain.values.stored import read_member
 from storage.inspector import Finding, Mistake
@@ -82,6 +83,11 @@ _NAMED_LIMITS: Final = frozenset(
         errors.TooManyProperties,
     )
 )
+_WARNINGS: Final = {
+    Evidence.OBSERVED: _("Azure would refuse this request."),
+    Evidence.DOCUMENTED: _("Azure's documentation does not allow this request."),
+}
+_SOURCE: Final = _("Source: %(source)s")
 _CLOSED: Final = _("The client closed the connection before it was answered.")
 _EXPIRED: Final = _("The token %(token)s expired %(seconds)s before this request, at %(moment)s.")
 FURTHER: Final = _("It is the last of %(number)s changes that the client had not seen.")
@@ -103,11 +109,12 @@ def credential_name(request: RecordedRequest) -> str:
 
 
 def causes(request: RecordedRequest) -> Iterator[Cause]:
-    """Yield the causes of a refusal, then those of slowness."""
+    """Yield the causes of a refusal, then what Azure would refuse, then the causes of slowness."""
     yield from load_findings(request.report) if request.report is not None else ()
     yield from _find_faults(request, request.fault or {})
     if request.outcome == Outcome.FAILED and not request.status:
         yield Sentence(_CLOSED)
+    yield from map(_describe_warning, warnings_of(request))
     if is_slow(request):
         path = read_member(AccessPath, request.access_path) if request.access_path else None
         yield Slow(path, tuple(request.candidates or ()))
@@ -146,6 +153,18 @@ def _describe_part(request: RecordedRequest, fault: Mapping[str, Any]) -> Findin
     position = fault.get("position")
     more = () if position is None else (Sentence(_POSITION, {"number": str(position + 1)}),)
     return Sentence(_PARTS[kind], details, more)
+
+
+def warnings_of(request: RecordedRequest) -> list[StrictRule]:
+    """Return the rules of Azure that a request broke and that its account did not insist on."""
+    names = (request.fault or {}).get("warnings", ())
+    return [StrictRule(name) for name in names if name in set(StrictRule)]  # else of a newer version
+
+
+def _describe_warning(rule: StrictRule) -> Sentence:
+    facts = RULES[rule]
+    source = Sentence(_SOURCE, {"source": facts.source})
+    return Sentence(_WARNINGS[facts.evidence], more=(Sentence(facts.sentence), source))
 
 
 def describe_cause(request: RecordedRequest, cause: Finding | Sentence) -> Sentence:

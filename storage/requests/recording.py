@@ -172,7 +172,7 @@ def _row(kept: KeptRequest, address: KeptAddress, began: float, alike: int) -> R
         version=clean_version(_header(sent, b"x-ms-version")),
         access_path=access.path.value if access is not None else "",
         candidates=sorted(access.index_candidates() or ()) or None if access is not None else None,
-        fault=_storable(dump_fault(fault, place, address.fault)),
+        fault=_storable(dump_fault(fault, place, address.fault, observed.warnings)),
         alike=alike,
     )
 

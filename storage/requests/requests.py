@@ -42,10 +42,11 @@ SAS_LABEL: Final = Case(
 class RequestClass(StrEnum):
     """Class of requests to select."""
 
-    PROBLEM = "problem"  # refused, failed or slow
+    PROBLEM = "problem"  # any of the others
     REFUSED = "refused"
     FAILED = "failed"
     SLOW = "slow"
+    WARNED = "warned"  # served, but Azure would refuse it
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +81,18 @@ def is_slow(request: RecordedRequest) -> bool:
 
 def _of_kind(kind: RequestClass) -> Q:
     slow = Q(seconds__gte=settings.REQUEST_LOG.slow)
+    warned = Q(fault__has_key="warnings")
     match kind:
         case RequestClass.PROBLEM:
-            return ~Q(outcome=Outcome.DONE) | slow
+            return ~Q(outcome=Outcome.DONE) | slow | warned
         case RequestClass.REFUSED:
             return Q(outcome=Outcome.REFUSED)
         case RequestClass.FAILED:
             return Q(outcome=Outcome.FAILED)
         case RequestClass.SLOW:
             return slow
+        case RequestClass.WARNED:
+            return warned
 
 
 def find(wanted: RequestFilter) -> QuerySet[RecordedRequest]:

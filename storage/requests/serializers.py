@@ -29,7 +29,8 @@ class RequestParameters(PageParameters, PeriodParameters):
     kind = serializers.ChoiceField(
         choices=[it.value for it in RequestClass],
         default="",
-        help_text="Only refused, failed or slow ones (see `TABLERO_REQUEST_LOG_SLOW`); `problem`: any of these.",
+        help_text="Only refused, failed or slow ones (see `TABLERO_REQUEST_LOG_SLOW`), or those that were served and"
+        " Azure would refuse (`warned`); `problem`: any of these.",
     )
     status = serializers.IntegerField(
         default=None, min_value=0, max_value=599, help_text="Only answers with this status."
@@ -85,6 +86,9 @@ class RequestFaultSerializer(TypedSerializer):
         "What is wrong with the filter: the `reason`, what its sentence names, and a `filter` that works, if known.",
     ]
     similar: Annotated[str, OPTIONAL, "The table with the most similar name, if the table does not exist."]
+    warnings: Annotated[
+        list[str], OPTIONAL, "Rules of Azure that the request broke and that the account did not insist on."
+    ]
     change: Annotated[
         EarlierChangeSerializer,
         OPTIONAL,

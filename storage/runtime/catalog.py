@@ -18,6 +18,7 @@ from storage.domain.access.addresses import Network
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.requests.consistency import Consistency, ReadTerms
+from storage.domain.requests.strictness import Strictness
 from storage.domain.service_properties.properties import ServiceProperties
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
@@ -66,6 +67,7 @@ class KnownAccount(NamedTuple):
     outdated: bool = False
     new_form: RelationForm = LOCAL  # form of the relations of its new tables
     rehearser: Rehearser | None = None  # if failures may be rehearsed
+    strict: bool = False  # whether it refuses what Azure refuses
 
     @property
     def row(self) -> Account:
@@ -336,6 +338,7 @@ def _account(name: str) -> KnownAccount | None:
         float(account.max_staleness),
         outdated=database_version.read_writer() > database_version.WRITER,
         new_form=registry.new_form_of(account),
+        strict=account.strictness == Strictness.AZURE,
         rehearser=_find_rehearser(account),
     )
 

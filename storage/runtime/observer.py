@@ -56,6 +56,7 @@ _AGENT_LIMIT: Final = 256
 # entries of the request log, between two writes
 _SAMPLES_LIMIT: Final = 500
 _ALIKE: Final = 100  # refused or slow requests of a group
+_ALIKE_WARNINGS: Final = 5  # requests of a group that were served and that Azure would refuse
 _GROUPS_LIMIT: Final = 300
 _KEPT_LIMIT: Final = 1_000
 _KEPT_SIZE: Final = 8 * 1024 * 1024  # bytes that were sent
@@ -249,15 +250,17 @@ class Observer:
             or seconds >= self._slow
             or observed.refusal is not None
             or not observed.status
+            or observed.warnings != ()
         )
 
     def keep(self, observed: ObservedRequest, sent: SentRequest) -> None:
-        """Keep a request for the log: the first of similar failures, a sample of others."""
+        """Keep a request for the log: the first of similar failures and of similar warnings, a sample of others."""
         batch, error = self._batch, observed.refusal
         if not observed.account_id:
             observed.refusal = None
             return
-        if error is None and observed.status and observed.sent - observed.started < self._slow:
+        is_usual = error is None and observed.status and observed.sent - observed.started < self._slow
+        if is_usual and not observed.warnings:
             if len(batch.samples) < _SAMPLES_LIMIT and batch.has_room(sent):
                 batch.samples.append(KeptRequest(observed, sent, None))
             return
@@ -268,9 +271,11 @@ class Observer:
             observed.operation,
             observed.table,
             observed.credential and observed.credential.name,
+            observed.warnings,
         )
         group = batch.groups.get(alike) or batch.new_group(alike)
-        is_among_first = len(group.kept) < _ALIKE and batch.kept < _KEPT_LIMIT and batch.has_room(sent)
+        limit = _ALIKE_WARNINGS if is_usual else _ALIKE
+        is_among_first = len(group.kept) < limit and batch.kept < _KEPT_LIMIT and batch.has_room(sent)
         if is_among_first or not group.kept:
             group.kept.append(KeptRequest(observed, sent, read_fault(observed)))
             batch.kept += 1

@@ -14,7 +14,7 @@ from storage.accounts.accounts import NewAccount
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, RecordedRequest
 from storage.requests import explanations, recording
-from storage.requests.requests import RequestFilter, find
+from storage.requests.requests import RequestClass, RequestFilter, find
 from storage.runtime.threads import in_thread
 from storage.tables import tables
 from tests.faults.marked import CHARACTERS, MALFORMED_KEYS
@@ -227,6 +227,58 @@ async def test_a_change_set_is_refused_although_it_is_answered(service, send):
         "Operation 2 of the change set was refused; the others were not made either.",
         "The property N is not valid.",
     ]
+
+
+async def test_notes_what_azure_would_refuse(service, send):
+    entity = {"PartitionKey": "p", "RowKey": "r", "N": 5_000_000_000}
+    accept = {"Accept": JSON["Accept"], "x-ms-version": "2019-02-02"}
+    long, many = "N gt 4000000000", "N ne 1" + " and N ne 2" * 15
+    query = "--b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+    query += f"GET http://h/{ACCOUNT}/people()?$filter={quote(long)} HTTP/1.1\r\n\r\n\r\n--b--\r\n"
+    requests = [
+        ("POST", "/Tables", {"TableName": "others"}, accept),
+        ("POST", "/people", entity, accept),
+        ("GET", "/people()", b"", {"x-ms-version": "2019-02-02"}),
+        ("GET", "/Tables", b"", {"x-ms-version": "2019-02-02"}),
+        ("GET", f"/people()?$filter={quote(f'{long} and {many}')}", b"", JSON),
+        ("GET", "/people()?NextPartitionKey=1!4!cA--&NextRowKey=", b"", JSON),
+        ("POST", "/$batch", query.encode(), {"Content-Type": "multipart/mixed; boundary=b"}),
+    ]
+    usual = [
+        ("GET", f"/people()?$filter={quote(f'N gt 4000000000L and {many[:-22]}')}", b"", JSON),
+        (
+            "GET",
+            f"/people()?$filter={quote('A eq ' + repr('1234567890') + ' or N gt 2147483647')}",
+            b"",
+            JSON,
+        ),
+        ("GET", "/people()?NextPartitionKey=1!4!cA--", b"", JSON),
+    ]
+    for method, path, body, headers in (*requests, *usual):
+        assert (await send(method, path, body, headers)).status in (200, 201, 202)
+
+    result = [it.fault["warnings"] for it in await kept(service) if it.fault]
+
+    assert result == [
+        ["missing_content_type"],
+        ["missing_content_type"],
+        ["missing_accept"],
+        ["missing_accept"],
+        ["int32_literal", "too_many_comparisons"],
+        ["empty_next_row_key"],
+        ["int32_literal"],
+    ]
+    warned = await in_thread(lambda: list(find(RequestFilter(kind=RequestClass.WARNED)).order_by("pk")))
+    assert [it.outcome for it in warned] == ["done"] * len(requests)
+    (sentence,) = told(warned[0])
+    assert sentence == (
+        "Azure would refuse this request."
+        " A request that sends a table or an entity needs the header Content-Type."
+        " Source: https://github.com/Azure/azure-sdk-for-net/issues/35185"
+    )
+    assert told(warned[4])[1].startswith(
+        "Azure's documentation does not allow this request. A filter may contain"
+    )
 
 
 async def test_tells_how_a_slow_query_read(service, send, settings):

@@ -47,7 +47,7 @@ async def watching():
     return Observer()
 
 
-def observed(account, error=None, *, seconds=0.001, credential="key1"):
+def observed(account, error=None, *, seconds=0.001, credential="key1", warnings=()):
     now = perf_counter()
     return ObservedRequest(
         started=now - seconds,
@@ -61,6 +61,7 @@ def observed(account, error=None, *, seconds=0.001, credential="key1"):
         status=201 if error is None else error.status,
         error="" if error is None else error.code,
         refusal=error,
+        warnings=warnings,
         answered=now,
         sent=now,
     )
@@ -117,6 +118,18 @@ def test_a_retried_write_of_the_log_writes_each_row_once(account, is_lost):
 def end_session(pid):
     with psycopg.connect(django_settings.LANES_CONNINFO) as other:
         assert other.execute("SELECT pg_terminate_backend(%s, 60000)", (pid,)).fetchone() == (True,)
+
+
+async def test_of_served_requests_with_warnings_few_are_kept_and_the_others_counted(account, watching):
+    for number in range(100):
+        send(watching, account, warnings=("missing_accept", "int32_literal")[: 1 + number % 2])
+    await watching.flush()
+
+    rows = await in_thread(lambda: list(RecordedRequest.objects.order_by("pk")))
+
+    kept = [(row.fault["warnings"], row.alike) for row in rows]
+    one, both = ["missing_accept"], ["missing_accept", "int32_literal"]
+    assert sorted(kept) == [*[(one, 0)] * 4, (one, 45), *[(both, 0)] * 4, (both, 45)]
 
 
 async def test_under_load_refusals_are_counted_and_samples_dropped(account, watching, monkeypatch):

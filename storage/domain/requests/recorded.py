@@ -1,6 +1,6 @@
 """Records of requests in the request log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -83,10 +83,13 @@ def outcome_of(status: int, fault: Fault | None) -> Outcome:
 
 
 def dump_fault(
-    fault: Fault | None, span: tuple[int, int] | None, address: AddressFault | None = None
+    fault: Fault | None,
+    span: tuple[int, int] | None,
+    address: AddressFault | None = None,
+    warnings: Sequence[str] = (),
 ) -> dict[str, Any] | None:
     """Serialize the loggable details of a fault; ``span`` is its position in the redacted filter, if any."""
-    kept: dict[str, Any] = {}
+    kept: dict[str, Any] = {"warnings": list(warnings)} if warnings else {}
     if address is not None:
         kept["address"] = {
             "rule": address.rule.value,

@@ -22,7 +22,7 @@ from storage.domain.errors import (
 from storage.domain.values.kinds import AccountKind
 
 SECONDARY: Final = "-secondary"
-_BAD_PREDICATE: Final = "Bad Request - Error in query syntax."
+BAD_PREDICATE: Final = "Bad Request - Error in query syntax."
 
 
 class TargetKind(Enum):
@@ -207,7 +207,7 @@ def _nested(path: bytes, method: str) -> Target:
     """Resolve a path below a table, as sent by SDKs that were given a table URL in place of the service URL."""
     first, _, second = path.partition(b"/")
     if b"(" in first or b"%28" in first:
-        raise InvalidInput(_BAD_PREDICATE)  # a slash inside a key
+        raise InvalidInput(BAD_PREDICATE)  # a slash inside a key
     table, below = _decode(first), _decode(second)
     if below == "$batch":
         raise MediaTypeNotSupported
@@ -236,7 +236,7 @@ def _table(predicate: str) -> Target:
         return Target(TargetKind.TABLES)
     name = _UNNAMED_KEY.fullmatch(predicate)
     if name is None:
-        raise InvalidInput(_BAD_PREDICATE)
+        raise InvalidInput(BAD_PREDICATE)
     return Target(TargetKind.TABLE, name[1].replace("''", "'"))
 
 
@@ -248,6 +248,16 @@ def _key(resource: str, predicate: str) -> EntityKey | None:
     if predicate.strip() == ")":
         return None
     return _unusual_key(resource, predicate)
+
+
+def predicate_of(uri: bytes) -> str | None:
+    """Return the decoded text between the parentheses of the URI of an entity; None if it has none."""
+    path = uri.partition(b"?")[0]
+    try:
+        predicate = _decode(path).partition("(")[2]
+    except InvalidUri:
+        return None
+    return predicate.removesuffix(")") or None
 
 
 def key_of(uri: bytes) -> EntityKey | None:
@@ -268,11 +278,11 @@ def _unusual_key(resource: str, predicate: str) -> EntityKey:
     while position < len(predicate):
         part = _NAMED_KEY.match(predicate, position)
         if part is None or part[1] in keys:
-            raise InvalidInput(_BAD_PREDICATE)
+            raise InvalidInput(BAD_PREDICATE)
         keys[part[1]] = part[2].replace("''", "'")
         position = part.end()
     if len(keys) != 2 or not predicate.rstrip().endswith(")"):
-        raise InvalidInput(_BAD_PREDICATE)
+        raise InvalidInput(BAD_PREDICATE)
     return EntityKey(keys["PartitionKey"], keys["RowKey"])
 
 
