@@ -249,6 +249,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "token": lambda done: _mono(done.detail.get("token", "")),
     "snapshot": lambda done: _strong_bdi(done.detail.get("snapshot", "")),
     "branch": lambda done: _strong(done.detail.get("branch", "")),
+    "set": lambda done: _strong(done.detail.get("set", "")),
     "user": lambda done: _strong(done.detail.get("user", "")),
     "role": lambda done: _strong(_label_role(done)),
     "job": _link_job,
