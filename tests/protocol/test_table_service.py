@@ -114,7 +114,7 @@ async def call(service, method, path, query, fields, chunks):
     """Return the reply, or None when nothing was sent; a chunk of None is the end of the connection."""
     replies = []
 
-    def write(status, headers, body, reusable, reason):
+    def write(status, headers, body, reusable, reason, deliver=None):
         names = {name.decode(): value.decode() for name, value in headers}
         assert len(names) == len(headers), "a header came twice"
         assert method == "HEAD" or names["Content-Length"] == str(len(body))
