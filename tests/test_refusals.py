@@ -59,6 +59,7 @@ NOT_IN_CONSOLE = {
     Reason.TOO_MANY_LABELS,
     Reason.UNKNOWN_CONSISTENCY,
     Reason.UNKNOWN_KIND,
+    Reason.UNKNOWN_STRICTNESS,
 }
 # for the log, and what other programs' libraries raise
 LOGGED = {"ExceptionGroup", "ValueError"}

@@ -46,6 +46,7 @@ SECTIONS: Final[Mapping[str, Section]] = {
         Section("lifetime", _("Expiration"), "console/accounts/settings/_lifetime.html"),
         Section("history", _("History"), "console/accounts/settings/_history.html"),
         Section("consistency", _("Consistency")),
+        Section("strictness", _("Strictness")),
         Section("indexes", _("Indexes")),
         Section("cluster", _("Cluster")),
         Section("quotas", _("Quotas"), "console/accounts/settings/_quotas.html"),

@@ -19,6 +19,7 @@ from storage.core.setting import Setting as Setting
 from storage.core.setting import Switch as Switch
 from storage.domain.refusals import Reason
 from storage.domain.requests.consistency import STALENESS_LIMIT, Consistency
+from storage.domain.requests.strictness import Strictness
 from storage.domain.translation import mark as _
 
 HISTORY_DAYS_LIMIT: Final = 366
@@ -193,6 +194,18 @@ _ALL: Final = (
         label=_("Bound in seconds"),
         explanation=_("Applies to Bounded staleness."),
         section="consistency",
+    ),
+    Setting(
+        "strictness",
+        str,
+        "`azure`: requests are refused that Azure is known to refuse; `friendly`: they are served, and the request log"
+        " notes the rule. Without effect in accounts compatible with Cosmos DB.",
+        choices=tuple(Strictness),
+        is_in_catalog=True,
+        refusal=Reason.UNKNOWN_STRICTNESS.of(values=", ".join(Strictness)),
+        label=_("Strictness"),
+        explanation=_("Takes effect on the next request."),
+        section="strictness",
     ),
     Setting(
         "enabled",

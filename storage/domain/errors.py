@@ -31,6 +31,7 @@ class StorageError(Exception):
     message: ClassVar[str] = "The server encountered an internal error. Please retry the request."
     status = 400
     part: RequestPart | None = None  # the part of the request at fault
+    rule: str = ""  # rule of storage.domain.requests.strictness, if the account refuses what Azure refuses
 
     def __init__(self, message: str | Refusal | None = None, **details: str) -> None:
         self.text = self.message if message is None else str(message)

@@ -27,6 +27,7 @@ class Reason(AnyReason):
     HISTORY_DAYS = _("The history of an account is kept for 0 to %(most)s days.")
     HISTORY_BYTES = _("The history of an account may take %(least)s MiB or more.")
     UNKNOWN_CONSISTENCY = "The consistency level must be one of %(levels)s."
+    UNKNOWN_STRICTNESS = "The strictness must be one of %(values)s."
     STALENESS = _("Reads may be behind by 1 to %(most)s seconds.")
     ACCOUNT_PROTECTED = _("The account %(account)s is protected. Turn off the protection first.")
     ACCOUNT_HAS_TABLES = (

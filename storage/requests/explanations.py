@@ -87,6 +87,7 @@ _WARNINGS: Final = {
     Evidence.OBSERVED: _("Azure would refuse this request."),
     Evidence.DOCUMENTED: _("Azure's documentation does not allow this request."),
 }
+_STRICT: Final = _("This account is as strict as Azure, which refuses such requests.")
 _SOURCE: Final = _("Source: %(source)s")
 _CLOSED: Final = _("The client closed the connection before it was answered.")
 _EXPIRED: Final = _("The token %(token)s expired %(seconds)s before this request, at %(moment)s.")
@@ -114,7 +115,8 @@ def causes(request: RecordedRequest) -> Iterator[Cause]:
     yield from _find_faults(request, request.fault or {})
     if request.outcome == Outcome.FAILED and not request.status:
         yield Sentence(_CLOSED)
-    yield from map(_describe_warning, warnings_of(request))
+    for rule in warnings_of(request):
+        yield _describe_rule(_WARNINGS[RULES[rule].evidence], rule)
     if is_slow(request):
         path = read_member(AccessPath, request.access_path) if request.access_path else None
         yield Slow(path, tuple(request.candidates or ()))
@@ -128,7 +130,9 @@ def _find_faults(request: RecordedRequest, fault: dict[str, Any]) -> Iterator[Ca
         yield Sentence(_RULES[AddressRule(address["rule"])])
     if "place" in fault:
         yield Sentence(_PLACE, {"number": str(fault["place"] + 1)})
-    if fault.get("part") in set(PartKind):
+    if fault.get("rule") in set(StrictRule):
+        yield _describe_rule(_STRICT, StrictRule(fault["rule"]))
+    elif fault.get("part") in set(PartKind):
         yield _describe_part(request, fault)
     if "similar" in fault:
         yield finding(Mistake.TABLE_MISSING, table=request.table_name, similar=fault["similar"])
@@ -155,16 +159,15 @@ def _describe_part(request: RecordedRequest, fault: Mapping[str, Any]) -> Findin
     return Sentence(_PARTS[kind], details, more)
 
 
+def _describe_rule(opening: str, rule: StrictRule) -> Sentence:
+    facts = RULES[rule]
+    return Sentence(opening, more=(Sentence(facts.sentence), Sentence(_SOURCE, {"source": facts.source})))
+
+
 def warnings_of(request: RecordedRequest) -> list[StrictRule]:
     """Return the rules of Azure that a request broke and that its account did not insist on."""
     names = (request.fault or {}).get("warnings", ())
     return [StrictRule(name) for name in names if name in set(StrictRule)]  # else of a newer version
-
-
-def _describe_warning(rule: StrictRule) -> Sentence:
-    facts = RULES[rule]
-    source = Sentence(_SOURCE, {"source": facts.source})
-    return Sentence(_WARNINGS[facts.evidence], more=(Sentence(facts.sentence), source))
 
 
 def describe_cause(request: RecordedRequest, cause: Finding | Sentence) -> Sentence:

@@ -86,6 +86,9 @@ class RequestFaultSerializer(TypedSerializer):
         "What is wrong with the filter: the `reason`, what its sentence names, and a `filter` that works, if known.",
     ]
     similar: Annotated[str, OPTIONAL, "The table with the most similar name, if the table does not exist."]
+    rule: Annotated[
+        str, OPTIONAL, "The rule of Azure that the request broke, in an account that is as strict as Azure."
+    ]
     warnings: Annotated[
         list[str], OPTIONAL, "Rules of Azure that the request broke and that the account did not insist on."
     ]

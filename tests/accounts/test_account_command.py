@@ -71,6 +71,13 @@ def test_changes_an_account_and_changes_it_back(run):
             "consistency ada Strong",
             "ada has the consistency level Strong.",
         ),
+        (
+            "strictness ada azure",
+            "ada is as strict as Azure.",
+            "  as strict as Azure\n",
+            "strictness ada friendly",
+            "ada serves what it can.",
+        ),
     ]:
         before = run("list")
         assert run(*on.split()) == f"{said}\n", (on, said)

@@ -14,6 +14,7 @@ from storage.accounts import account_settings, accounts, sealed_keys
 from storage.accounts.serializers import AccountChangeSerializer, AccountSerializer
 from storage.accounts.subject import AccountVerb
 from storage.core import account_settings as declared
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity
 from storage.tables import tables
 from tests.console.markup import text
@@ -154,6 +155,7 @@ def test_one_button_saves_several_sections_as_one_change(visit, account):
         "description",
         "lifetime",
         "history",
+        "strictness",
         "indexes",
         "quotas",
         "guard",
@@ -264,6 +266,19 @@ def test_the_level_of_consistency_is_a_setting(visit, account):
         assert client.post(SETTINGS, {**chosen, **wrong}).status_code == 422
     account.refresh_from_db()
     assert (account.consistency, account.max_staleness) == ("BoundedStaleness", 10)
+
+
+def test_strictness_is_a_setting_of_storage_accounts(visit, account):
+    client = visit("alice")
+    page = client.get(SETTINGS).text
+    assert re.search(r'value="friendly"[^>]* checked', page)
+    assert client.post(SETTINGS, {"form": "strictness", "strictness": "azure"}).status_code == 302
+    assert client.post(SETTINGS, {"form": "strictness", "strictness": "cosmos"}).status_code == 422
+    account.refresh_from_db()
+    assert account.strictness == "azure"
+
+    Account.objects.update(kind=AccountKind.COSMOS)
+    assert "Strictness" not in client.get(SETTINGS).text
 
 
 def test_levels_are_offered_with_replicas(visit, account, settings):

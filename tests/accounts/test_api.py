@@ -166,12 +166,19 @@ def test_changes_what_is_named_and_nothing_else(ada, account):
     assert (account.label, account.enabled, account.description) == ("", True, "d")
 
 
-def test_the_level_of_consistency(ada, account):
-    fields = {"consistency": "BoundedStaleness", "max_staleness": 60}
-    assert ada("GET", "accounts/acme").json()["consistency"] == "Strong"
+def test_the_level_of_consistency_and_strictness(ada, account):
+    fields = {"consistency": "BoundedStaleness", "max_staleness": 60, "strictness": "azure"}
+    usual = ada("GET", "accounts/acme").json()
+    assert (usual["consistency"], usual["strictness"]) == ("Strong", "friendly")
     changed = ada("PATCH", "accounts/acme", fields).json()
     assert {name: changed[name] for name in fields} == fields
-    for wrong in ({"consistency": "bounded"}, {"max_staleness": 0}, {"max_staleness": 86_401}):
+    wrongs = [
+        {"consistency": "bounded"},
+        {"max_staleness": 0},
+        {"max_staleness": 86_401},
+        {"strictness": True},
+    ]
+    for wrong in wrongs:
         assert ada("PATCH", "accounts/acme", wrong).status_code == 400
     done = Activity.objects.filter(account_name="acme").latest("pk")
     assert done.after == fields

@@ -281,6 +281,22 @@ async def test_notes_what_azure_would_refuse(service, send):
     )
 
 
+async def test_names_the_rule_on_which_a_strict_account_insists(service, send):
+    await in_thread(lambda: Account.objects.filter(name=ACCOUNT).update(strictness="azure"))
+    assert (await send("GET", f"/people()?$filter={quote('N gt 4000000000')}")).error == "InvalidInput"
+
+    (recorded,) = await kept(service)
+
+    assert (recorded.fault["rule"], recorded.fault["position"]) == ("int32_literal", 5)
+    assert recorded.options == [["$filter", "N gt …"]]
+    assert told(recorded) == [
+        (
+            "This account is as strict as Azure, which refuses such requests. In a filter, an integer beyond 32 bits"
+            " needs the suffix L. Source: https://github.com/Azure/azure-storage-node/issues/316"
+        )
+    ]
+
+
 async def test_tells_how_a_slow_query_read(service, send, settings):
     settings.REQUEST_LOG = settings.REQUEST_LOG._replace(slow=0.0)
     await send("GET", "/people()?$filter=" + quote("Age gt 5 and Name eq 'Ada-secret' or Born lt 3"))

@@ -23,6 +23,7 @@ CASE_KEYS = {
     "peer",
     "read_only",
     "kind",
+    "strict",
 } | FILTER_KEYS
 
 REPEATED = re.compile(r"\{([^{}*]+)\*(\d+)\}")
@@ -39,6 +40,7 @@ class Case:
     peer: str
     read_only: bool
     kind: str  # the kind of the account
+    strict: bool  # whether the account is as strict as Azure
 
     def mentions(self, placeholder: str) -> bool:
         return f"{{{placeholder}}}" in json.dumps([self.given, self.steps, self.variables])
@@ -82,18 +84,20 @@ def _load_file(path: Path) -> Iterator[Case]:
         if unknown := entry.keys() - CASE_KEYS:
             raise ValueError(f"{path.name}: {entry['name']}: unknown keys {unknown}")
         kinds = ("storage", "cosmos") if entry.get("kind") == "both" else (entry.get("kind", "storage"),)
-        for kind, variables in product(kinds, _variants(entry)):
+        strictnesses = (False, True) if "strict" in entry else (False,)
+        for kind, strict, variables in product(kinds, strictnesses, _variants(entry)):
             given = entry.get("given", [])
-            about = " (cosmos)" if len(kinds) > 1 and kind == "cosmos" else ""
+            about = " (cosmos)" if len(kinds) > 1 and kind == "cosmos" else " (strict)" if strict else ""
             yield Case(
                 test=f"{path.stem}: {entry['name']}{about}",
                 id=f"{path.stem}: {_title(entry['name'], variables)}{about}",
                 given=worlds[given] if isinstance(given, str) else given,
-                steps=_steps(entry),
+                steps=_steps({**entry, "response": entry["strict"]} if strict else entry),
                 variables={**names, **variables},
-                peer=variables.get("peer", entry.get("peer", "")),
+                peer="only Tablero can be strict" if strict else variables.get("peer", entry.get("peer", "")),
                 read_only=entry.get("read_only", False),
                 kind=kind,
+                strict=strict,
             )
 
 

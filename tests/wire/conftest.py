@@ -51,6 +51,15 @@ def cosmos_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> Endpo
     return replace(endpoint, url=f"{server.url}/cosmoswire", account="cosmoswire")
 
 
+@pytest.fixture(scope="session")
+def strict_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> Endpoint:
+    """Make an account that is as strict as Azure."""
+    server = request.getfixturevalue("server")
+    server.change_accounts("add", "strictwire", "--key1", endpoint.key)
+    server.change_accounts("strictness", "strictwire", "azure")
+    return replace(endpoint, url=f"{server.url}/strictwire", account="strictwire")
+
+
 def _server_header(url: str) -> str:
     parts = urlsplit(url)
     with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=60)) as connection:

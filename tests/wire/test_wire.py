@@ -50,6 +50,8 @@ def test_wire(
         pytest.skip(variants[0].peer)
     if variants[0].kind == "cosmos":
         endpoint = request.getfixturevalue("cosmos_endpoint")
+    if variants[0].strict:
+        endpoint = request.getfixturevalue("strict_endpoint")
     if variants[0].read_only:
         endpoint = request.getfixturevalue("read_only_endpoint")
     failures = []

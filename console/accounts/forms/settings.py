@@ -20,6 +20,7 @@ from storage.core.labels import LabelError, read_lines, write_lines
 from storage.core.quotas import LABELS
 from storage.domain.access.addresses import read_network
 from storage.domain.requests.consistency import Consistency
+from storage.domain.requests.strictness import Strictness
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
@@ -46,6 +47,11 @@ LEVELS: Final = (
     (Consistency.SESSION.value, gettext_lazy("Session")),
     (Consistency.CONSISTENT_PREFIX.value, gettext_lazy("Consistent prefix")),
     (Consistency.EVENTUAL.value, gettext_lazy("Eventual")),
+)
+
+STRICTNESSES: Final = (
+    (Strictness.FRIENDLY.value, gettext_lazy("Friendly: serve what can be served")),
+    (Strictness.AZURE.value, gettext_lazy("As strict as Azure: refuse what Azure refuses")),
 )
 
 _CODE: Final = {"class": "mono", "spellcheck": "false"}
@@ -130,6 +136,9 @@ def _field(name: str, value: Any) -> forms.Field:
             return forms.ChoiceField(**options, choices=(*COLOURS, *own), widget=forms.RadioSelect)
         case "consistency":
             return forms.ChoiceField(**{**options, "required": True}, choices=LEVELS, widget=_DescribedRadios)
+        case "strictness":
+            options |= {"required": True, "choices": STRICTNESSES, "widget": forms.RadioSelect}
+            return forms.ChoiceField(**options)
         case "labels":
             return _LabelsField(**options)
         case "networks":

@@ -37,6 +37,7 @@ from storage.core import registry
 from storage.core.subject import Hook
 from storage.domain.access.roles import Capability
 from storage.domain.requests.consistency import Consistency
+from storage.domain.values.kinds import AccountKind
 from storage.history import retention
 from storage.jobs import jobs
 from storage.jobs.states import JobStatus
@@ -133,6 +134,8 @@ def _has_effect(name: str, account: Account) -> bool:
             return any(can_spread() for can_spread in registry.hooks(Hook.SPREADS_TABLES))
         case "consistency":
             return bool(server_settings.READ_SOURCES) or account.consistency != Consistency.STRONG
+        case "strictness":
+            return account.kind != AccountKind.COSMOS
     return True
 
 

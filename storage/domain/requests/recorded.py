@@ -54,6 +54,7 @@ class Fault(NamedTuple):
     key: EntityKey | None = None
     expected: int | None = None
     limit: str = ""  # set if too much was asked of the server
+    rule: str = ""  # rule of Azure, if the account insists on it
 
 
 def read_fault(observed: ObservedRequest) -> Fault | None:
@@ -66,7 +67,7 @@ def read_fault(observed: ObservedRequest) -> Fault | None:
     hint = error.details.get("AuthenticationErrorDetail", "")[:_NAME_LIMIT]
     place, key, expected = observed.refused_part, observed.refused_key, observed.expected
     limit = type(error).__name__ if isinstance(error, RequestMemoryFull) else ""
-    return Fault(error.code, error.status, part, span, place, hint, key, expected, limit)
+    return Fault(error.code, error.status, part, span, place, hint, key, expected, limit, error.rule)
 
 
 def _named_part(error: StorageError) -> RequestPart | None:
@@ -108,6 +109,8 @@ def dump_fault(
         kept["place"] = fault.place
     if fault.limit:
         kept["limit"] = fault.limit
+    if fault.rule:
+        kept["rule"] = fault.rule
     return kept or None
 
 

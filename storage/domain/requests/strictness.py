@@ -130,4 +130,6 @@ RULES: Final[Mapping[StrictRule, RuleFacts]] = {
 def refuse(rule: StrictRule, *values: object) -> StorageError:
     """Return Azure's error for a broken rule; the values fill the placeholders of its message."""
     facts = RULES[rule]
-    return facts.error(facts.message.format(*values) if values else facts.message)
+    error = facts.error(facts.message.format(*values) if values else facts.message)
+    error.rule = rule
+    return error

@@ -20,6 +20,7 @@ from storage.activity.activity import command_actor
 from storage.core.account_settings import SETTINGS, Switch
 from storage.domain.refusals import Reason
 from storage.domain.requests.consistency import Consistency, read_level
+from storage.domain.requests.strictness import Strictness
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_account
@@ -122,6 +123,12 @@ class Command(DatabaseCommand):
             metavar="SECONDS",
             help="by how much reads may be behind at BoundedStaleness",
         )
+        strictness = actions.add_parser(
+            "strictness",
+            help="refuse what Azure is known to refuse (azure) or serve it with a warning (friendly)",
+        )
+        strictness.add_argument("name")
+        strictness.add_argument("strictness", choices=[it.value for it in Strictness])
         remove = actions.add_parser("remove", help="remove an account")
         remove.add_argument("name")
         remove.add_argument(
@@ -252,6 +259,11 @@ class Command(DatabaseCommand):
         bound = {} if max_staleness is None else {"max_staleness": max_staleness}
         self._set(f"{name} has the consistency level {level}.", name, consistency=level.value, **bound)
 
+    def _strictness(self, name: str, strictness: str, **_: Any) -> None:
+        is_strict = strictness == Strictness.AZURE
+        done = "is as strict as Azure" if is_strict else "serves what it can"
+        self._set(f"{name} {done}.", name, strictness=strictness)
+
     def _set(self, done: str, name: str, **fields: Any) -> None:
         account = accounts.by_name(name)
         if account is None:
@@ -272,6 +284,7 @@ class Command(DatabaseCommand):
                 for setting, switch in _SWITCHES.values()
             ),
             account.consistency if account.consistency != Consistency.STRONG else "",
+            "as strict as Azure" if account.strictness == Strictness.AZURE else "",
             f"from {', '.join(account.networks)} only" if account.networks else "",
         ]
         state = "".join(f"  {fact}" for fact in facts if fact)

@@ -77,7 +77,7 @@ ADA = Actor(ActorKind.USER, "ada", "192.0.2.1", "a browser")
 NEWER = "newer"
 # model → columns with a stored member of an enumeration; a new one belongs here, and its readers bear any value
 MEMBERS = {
-    "Account": {"kind", "consistency"},
+    "Account": {"kind", "consistency", "strictness"},
     "Activity": {"verb", "actor_kind"},
     "ApiToken": {"scope"},
     "Branch": {"actor_kind"},
