@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from math import isfinite
 from time import perf_counter, time
 from typing import Final
 
@@ -313,7 +314,7 @@ def _describe_change(table: str, change: Change) -> ExchangedChange:
 
 
 def _numbers(projection: str) -> dict[str, float]:
-    """Return the first numeric properties of a row's JSON."""
+    """Return the first finite numbers among the properties of a row's JSON."""
     try:
         members = json.loads(projection)
     except ValueError:
@@ -321,6 +322,6 @@ def _numbers(projection: str) -> dict[str, float]:
     numbers = {
         name: value
         for name, value in members.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
+        if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     }
     return dict(list(numbers.items())[:_NUMBERS_LIMIT])
