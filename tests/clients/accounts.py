@@ -1,9 +1,18 @@
-"""Accounts of their own for programs that share a server, so that they do not disturb each other."""
+"""Accounts of their own for programs that share a server, so that they do not disturb each other.
+
+The variable TEST_REHEARSAL names a set of rules: these accounts then rehearse its failures, and the SDKs retry as they
+do by default.
+"""
 
 import copy
+import os
+from typing import Final
 from uuid import uuid4
 
 from tests.live_server import LiveServer
+
+REHEARSAL: Final = os.environ.get("TEST_REHEARSAL", "")
+SEED: Final = 7
 
 
 def add_account(server: LiveServer, name: str = "", kind: str = "storage") -> LiveServer:
@@ -11,7 +20,20 @@ def add_account(server: LiveServer, name: str = "", kind: str = "storage") -> Li
     own = copy.copy(server)
     own.account = name or f"client{uuid4().hex[:12]}"
     server.change_accounts("add", own.account, "--kind", kind, "--key1", server.key)
+    if REHEARSAL:
+        rehearse(own, REHEARSAL)
     return own
+
+
+def rehearse(server: LiveServer, rules: str, seed: int = SEED) -> None:
+    """Rehearse a set of rules in the account for an hour."""
+    server.change_accounts("rehearsals", server.account, "on")
+    code = f"""
+from storage.models import Account
+from storage.rehearsal import rehearsals
+rehearsals.start(Account.objects.get(name={server.account!r}), {rules!r}, seed={seed})
+"""
+    server.manage("shell", "-c", code)
 
 
 def cosmos_address(server: LiveServer) -> str:

@@ -5,7 +5,8 @@ import { randomUUID } from "node:crypto";
 import dns from "node:dns";
 import { createRequire } from "node:module";
 
-const { SDK_FOLDER, TABLE_ENDPOINT, SECURE_ENDPOINT, HOST_ENDPOINT, TABLE_ACCOUNT, TABLE_KEY } = process.env;
+const { SDK_FOLDER, TABLE_ENDPOINT, SECURE_ENDPOINT, HOST_ENDPOINT, TABLE_ACCOUNT, TABLE_KEY, REHEARSAL } =
+  process.env;
 
 // modules are looked for beside the importing file only, and the SDK is elsewhere
 const require = createRequire(`${SDK_FOLDER}/package.json`);
@@ -39,8 +40,8 @@ export const key = TABLE_KEY;
 export const credential = new AzureNamedKeyCredential(account, key);
 export const connectionString = `DefaultEndpointsProtocol=http;AccountName=${account};AccountKey=${key};TableEndpoint=${endpoint};`;
 
-// a retry would hide a failure of the server
-export const options = { allowInsecureConnection: true, retryOptions: { maxRetries: 0 } };
+// a retry would hide a failure of the server, unless failures are rehearsed
+export const options = { allowInsecureConnection: true, ...(REHEARSAL ? {} : { retryOptions: { maxRetries: 0 } }) };
 
 export const service = new TableServiceClient(endpoint, credential, options);
 

@@ -6,14 +6,14 @@ import pytest
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 from azure.data.tables import generate_table_sas
 
-from tests.clients.accounts import add_account
+from tests.clients.accounts import REHEARSAL, add_account
 from tests.clients.python.libraries import Asynchronous, Synchronous
 from tests.live_server import LiveServer
 
 from .access import ADA, HOUR, now
 
-# a retry would hide a failure of the server
-OPTIONS: dict[str, Any] = {"retry_total": 0}
+# a retry would hide a failure of the server, unless failures are rehearsed
+OPTIONS: dict[str, Any] = {} if REHEARSAL else {"retry_total": 0}
 # the asynchronous library sends large bodies in a way its own transport advises against
 LARGE_BODIES = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 
