@@ -14,7 +14,10 @@ from storage.accounts.locking import lock_by_name
 from storage.activity import activity
 from storage.activity.catalog_change import invalidating_catalogs
 from storage.domain.access.actor import SERVER, Actor, dump_actor
+from storage.domain.errors import StorageError
 from storage.domain.refusals import Refused
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
 from storage.models import Account, Rehearsal, RehearsalSet
 from storage.rehearsal.rules import dump_rules, read_rules
 from storage.rehearsal.sets import READY, RuleSet
@@ -144,6 +147,7 @@ def start(
         raise Refused(RehearsalReason.SCALE, least=LEAST_SCALE, most=MOST_SCALE)
     if seed is not None and not 0 <= seed <= MOST_SEED:
         raise Refused(RehearsalReason.SEED, most=MOST_SEED)
+    _check_table_name(table, account)
     chosen = read_rules(rules) if rules is not None else find_set(account, name).rules
     with invalidating_catalogs():
         stored = lock_by_name(account.name)
@@ -168,6 +172,14 @@ def start(
         )
         activity.record(RehearsalVerb.START, by, account=stored, detail=_detail(made))
     return made
+
+
+def _check_table_name(table: str, account: Account) -> None:
+    try:
+        if table:
+            fold_table_name(table, AccountKind(account.kind))
+    except StorageError:
+        raise Refused(RehearsalReason.TABLE_NAME, table=table) from None
 
 
 def stop(rehearsal: Rehearsal, *, by: Actor = SERVER) -> bool:

@@ -54,6 +54,8 @@ class RehearsalReason(AnyReason):
     READY_SET_NAME = _("“%(set)s” is the name of a ready set. Choose another name.")
     TOO_MANY_SETS = _("An account can have at most %(most)s sets of rules.")
     DURATION = _("A rehearsal takes %(least)s seconds to %(most)s hours.")
+    DURATION_MALFORMED = _("Write a duration like 90s, 10m or 2h.")
+    TABLE_NAME = _("“%(table)s” is not a possible name of a table.")
     SCALE = _("The scale must be a number from %(least)s to %(most)s.")
     SEED = _("The seed must be an integer from 0 to %(most)s.")
 
@@ -84,6 +86,8 @@ SUBJECT = Subject(
     name="rehearsal",
     stands_on=("access", "accounts", "activity"),
     is_optional=True,
+    api="storage.rehearsal.api",
+    api_tags=("Rehearsals",),
     verbs=RehearsalVerb,
     reasons=RehearsalReason,
     account_settings=(_MAY_REHEARSE,),

@@ -94,6 +94,14 @@ OPERATIONS = [
     ("GET", "accounts/acme/snapshot-schedule", READ, None, 200),
     ("PUT", "accounts/acme/snapshot-schedule", TABLES, {}, 400),
     ("DELETE", "accounts/acme/snapshot-schedule", TABLES, None, 204),
+    ("GET", "accounts/acme/rehearsals", READ, None, 200),
+    ("POST", "accounts/acme/rehearsals", TABLES, {"set": 1}, 400),
+    ("GET", "accounts/acme/rehearsals/0", READ, None, 404),
+    ("POST", "accounts/acme/rehearsals/0/stop", TABLES, None, 404),
+    ("GET", "accounts/acme/rehearsals/0/requests", READ, None, 404),
+    ("GET", "accounts/acme/rehearsal-sets", READ, None, 200),
+    ("PUT", "accounts/acme/rehearsal-sets/own", TABLES, {}, 400),
+    ("DELETE", "accounts/acme/rehearsal-sets/own", TABLES, None, 404),
     ("GET", "accounts/acme/branches", READ, None, 200),
     ("POST", "accounts/acme/branches", OWN, {"name": 1}, 400),
     ("POST", "accounts/acme/reset", ACCESS, {"snapshot": "none"}, 404),
@@ -219,6 +227,7 @@ def as_documented(path):
     parts = path.partition("?")[0].split("/")
     names = {"accounts": "account", "tables": "table", "sas": "fingerprint", "members": "user", "keys": "key"}
     names |= {"indexes": "property", "requests": "request_id", "snapshots": "snapshot"}
+    names |= {"rehearsals": "rehearsal", "rehearsal-sets": "name"}
     names |= {"comments": "thread", "webhooks": "webhook", "notice-rules": "kind"}
     names |= {"invitations": "invitation", "queries": "query", "versions": "version"}
     results = [f"{{{names[before]}}}" if before in names else part for before, part in pairwise(["", *parts])]
