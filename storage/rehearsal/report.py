@@ -1,0 +1,213 @@
+"""Reports on the behaviour of clients in a rehearsal."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from django.db.models import Sum, TextField
+from django.db.models.functions import Cast
+from django.utils import timezone
+
+from storage.domain.translation import mark as _
+from storage.models import Rehearsal, RehearsalClient, RehearsedRequest
+from storage.rehearsal import other_findings, rehearsals
+from storage.rehearsal.evidence import Attempt, Case, ClientLog, gather
+from storage.rehearsal.findings import Finding as Finding
+from storage.rehearsal.findings import FindingKind as FindingKind
+from storage.rehearsal.findings import Severity as Severity
+from storage.rehearsal.records import load_exchange
+
+CLIENTS_LIMIT: Final = 200  # those with the most requests
+REQUESTS_LIMIT: Final = 200_000  # read for a report, all clients together
+
+FINDERS: Final[Sequence[Callable[[ClientLog], Iterator[Case]]]] = (
+    other_findings.find_gave_up,
+    other_findings.find_azure_refuses,
+)
+HELD: Final = _("held under %(set)s (seed %(seed)s)")
+
+
+class Counts(NamedTuple):
+    """Numbers of all requests and of faulted ones in a rehearsal."""
+
+    requests: int
+    faulted: int
+
+
+@dataclass(frozen=True)
+class ClientReport:
+    """Findings about a client: an agent with a credential."""
+
+    agent: str
+    credential: str
+    requests: int
+    faulted: int
+    findings: Sequence[Finding]
+
+
+AgentFinding = tuple[str, FindingKind]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Difference from the findings of the previous rehearsal with the same set and scope."""
+
+    rehearsal: Rehearsal
+    new: Sequence[AgentFinding]
+    gone: Sequence[AgentFinding]
+    kept: Sequence[AgentFinding]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Report on a rehearsal, which may still run."""
+
+    rehearsal: Rehearsal
+    clients: Sequence[ClientReport]
+    requests: int
+    faulted: int
+    is_final: bool  # the rehearsal has ended
+    comparison: Comparison | None
+
+    @property
+    def held(self) -> bool:
+        """Return whether there were requests, and no finding is a fault."""
+        findings = (finding for client in self.clients for finding in client.findings)
+        return self.requests > 0 and all(finding.severity is not Severity.FAULT for finding in findings)
+
+    @property
+    def badge(self) -> str:
+        """English text of a badge; empty if a fault was found, or the rehearsal runs."""
+        if not self.held or not self.is_final:
+            return ""
+        return HELD % {"set": self.rehearsal.set_name, "seed": self.rehearsal.seed}
+
+
+def counts(rehearsal: Rehearsal) -> Counts:
+    """Count the requests of a rehearsal without reading them."""
+    requests = RehearsalClient.objects.filter(rehearsal=rehearsal).aggregate(sum=Sum("requests"))["sum"]
+    faulted = RehearsedRequest.objects.filter(rehearsal=rehearsal, exchange__has_key="rules").count()
+    return Counts(requests or 0, faulted)
+
+
+def make_report(rehearsal: Rehearsal) -> Report:
+    """Report on a rehearsal, compared with the one before."""
+    clients = _report_clients(rehearsal)
+    before = rehearsals.before(rehearsal)
+    return Report(
+        rehearsal,
+        clients,
+        sum(client.requests for client in clients),
+        sum(client.faulted for client in clients),
+        rehearsals.ended_at(rehearsal) is not None,
+        None if before is None else _compare(before, clients),
+    )
+
+
+def _compare(before: Rehearsal, clients: Sequence[ClientReport]) -> Comparison:
+    then, now = _agent_findings(_report_clients(before)), _agent_findings(clients)
+    return Comparison(
+        before,
+        [it for it in now if it not in then],
+        [it for it in then if it not in now],
+        [it for it in now if it in then],
+    )
+
+
+def _agent_findings(clients: Sequence[ClientReport]) -> list[AgentFinding]:
+    return list(
+        dict.fromkeys((client.agent, finding.kind) for client in clients for finding in client.findings)
+    )
+
+
+def _report_clients(rehearsal: Rehearsal) -> list[ClientReport]:
+    rows = list(
+        RehearsalClient.objects.filter(rehearsal=rehearsal).order_by("-requests", "pk")[:CLIENTS_LIMIT]
+    )
+    ended, now = rehearsals.ended_at(rehearsal), timezone.now()
+    limit = REQUESTS_LIMIT // max(1, len(rows))
+    reports: list[ClientReport] = []
+    for row in rows:
+        log = ClientLog(
+            row.agent,
+            row.credential,
+            attempts := _read_attempts(row, max(limit, 1000)),
+            is_whole=len(attempts) >= row.requests,
+            ended=None if ended is None else ended.timestamp(),
+            now=now.timestamp(),
+            scale=rehearsal.scale,
+        )
+        faulted = sum(bool(attempt.exchange.rules) for attempt in attempts)
+        findings = gather(chain.from_iterable(find(log) for find in FINDERS), row.agent)
+        reports.append(ClientReport(row.agent, row.credential, row.requests, faulted, findings))
+    return reports
+
+
+def _read_attempts(client: RehearsalClient, limit: int) -> list[Attempt]:
+    rows = RehearsedRequest.objects.filter(client=client, number__lte=limit).annotate(
+        written=Cast("exchange", TextField())
+    )
+    read = rows.values_list("written", "request_id").iterator(chunk_size=5000)
+    attempts = [Attempt(load_exchange(json.loads(written)), str(request_id)) for written, request_id in read]
+    attempts.sort(key=lambda attempt: attempt.exchange.began)
+    return attempts
+
+
+def dump_report(report: Report) -> dict[str, Any]:
+    """Convert a report to JSON, with English sentences."""
+    row, comparison = report.rehearsal, report.comparison
+    return {
+        "rehearsal": {
+            "id": row.pk,
+            "set": row.set_name,
+            "seed": row.seed,
+            "scale": row.scale,
+            "table": row.table_name,
+            "started_at": row.started_at.isoformat(),
+            "ends_at": row.ends_at.isoformat(),
+            "stopped_at": None if row.stopped_at is None else row.stopped_at.isoformat(),
+            "state": "ended" if report.is_final else "running",
+            "requests": report.requests,
+            "faulted": report.faulted,
+        },
+        "held": report.held,
+        "badge": report.badge,
+        "requests": report.requests,
+        "faulted": report.faulted,
+        "is_final": report.is_final,
+        "clients": [_dump_client(client) for client in report.clients],
+        "compared_with": None
+        if comparison is None
+        else {
+            "id": comparison.rehearsal.pk,
+            "new": _dump_agent_findings(comparison.new),
+            "gone": _dump_agent_findings(comparison.gone),
+            "kept": _dump_agent_findings(comparison.kept),
+        },
+    }
+
+
+def _dump_agent_findings(findings: Sequence[AgentFinding]) -> list[dict[str, str]]:
+    return [{"agent": agent, "kind": kind.value} for agent, kind in findings]
+
+
+def _dump_client(client: ClientReport) -> dict[str, Any]:
+    return {
+        "agent": client.agent,
+        "credential": client.credential,
+        "requests": client.requests,
+        "faulted": client.faulted,
+        "findings": [
+            {
+                "kind": finding.kind.value,
+                "severity": finding.severity.value,
+                "text": finding.text,
+                "remedy": finding.remedy,
+                "count": finding.count,
+                "requests": list(finding.requests),
+            }
+            for finding in client.findings
+        ],
+    }
