@@ -12,7 +12,6 @@ from uuid import uuid4
 from tests.live_server import LiveServer
 
 REHEARSAL: Final = os.environ.get("TEST_REHEARSAL", "")
-SEED: Final = 7
 
 
 def add_account(server: LiveServer, name: str = "", kind: str = "storage") -> LiveServer:
@@ -21,19 +20,8 @@ def add_account(server: LiveServer, name: str = "", kind: str = "storage") -> Li
     own.account = name or f"client{uuid4().hex[:12]}"
     server.change_accounts("add", own.account, "--kind", kind, "--key1", server.key)
     if REHEARSAL:
-        rehearse(own, REHEARSAL)
+        own.rehearse(REHEARSAL)
     return own
-
-
-def rehearse(server: LiveServer, rules: str, seed: int = SEED) -> None:
-    """Rehearse a set of rules in the account for an hour."""
-    server.change_accounts("rehearsals", server.account, "on")
-    code = f"""
-from storage.models import Account
-from storage.rehearsal import rehearsals
-rehearsals.start(Account.objects.get(name={server.account!r}), {rules!r}, seed={seed})
-"""
-    server.manage("shell", "-c", code)
 
 
 def cosmos_address(server: LiveServer) -> str:

@@ -33,16 +33,17 @@ def main(arguments: list[str] | None = None) -> int:
         token = site.api_token()
         for number in count():
             kills = sum(total.faults[it.__name__] for it in KILLS)
-            if kills >= options.kills or total.violations:
+            if (kills >= options.kills and number >= options.tables) or total.violations:
                 break
             plan = Plan(
                 options.clients,
                 options.answers,
                 seed=options.seed * 1000 + number,
                 is_durable=options.durability == "on",
+                rehearsal=options.rehearse,
                 record=Path(f"checker-{options.seed}-{number}.pickle"),
             )
-            total.merge(run(site, token, plan, choose(dice)))
+            total.merge(run(site, token, plan, choose(dice) if kills < options.kills else []))
             progress(
                 f"{kills} kills, {total.operations.total():,} operations, {time.monotonic() - began:.0f} s"
             )
@@ -59,9 +60,13 @@ def read(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--kills", type=int, default=100, help="of processes, default 100; as many other faults as fit"
     )
+    parser.add_argument("--tables", type=int, default=0, help="at least so many, one after the other")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--answers", type=int, default=150, help="to writes between two faults, default 150")
+    parser.add_argument(
+        "--rehearse", default="", metavar="SET", help="also rehearse failures, such as ambiguous"
+    )
     parser.add_argument("--durability", choices=("on", "relaxed"), default="on")
     return parser.parse_args(arguments)
 

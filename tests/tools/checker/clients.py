@@ -28,6 +28,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNAVAILABLE = {"ServerBusy", "OperationTimedOut"}
 REFUSALS = {"EntityAlreadyExists", "ResourceNotFound", "UpdateConditionNotSatisfied"}
 RECORDED = (ConnectionError, TimeoutError)
+REHEARSED = "x-tablero-rehearsed"
 EVERYTHING = "everything"
 TURNS = ("get", "query", "past", "change set", "mixed change set", "conditional", *Kind)
 WEIGHTS = (4, 3, 1, 2, 2, 5, 4, 1, 1, 2, 3, 2)
@@ -160,7 +161,7 @@ class Client:
         except RECORDED:
             self._connection.close()
             raise
-        if answer.code in UNAVAILABLE:
+        if answer.code in UNAVAILABLE or (answer.status == 500 and REHEARSED in answer.headers):
             raise Unavailable(answer.code)
         if answer.code in REFUSALS:
             raise Refused(answer.code)

@@ -18,6 +18,7 @@ from tests.tools.checker.feed import Api, FeedReader, check_feed, check_feed_of,
 from tests.tools.checker.history import History
 from tests.tools.checker.levels import Violation
 from tests.tools.checker.registers import check_registers
+from tests.tools.checker.rehearsal import Record, check_records
 from tests.tools.checker.site import Fault, Site
 
 # errors of a fault whose target does not exist
@@ -52,6 +53,11 @@ class Figures:
             }
         )
 
+    def add_records(self, records: Sequence[Record]) -> None:
+        struck = [it for it in records if it.is_struck]
+        self.operations["rehearsed failures of writes"] += len(struck)
+        self.operations["of them committed"] += sum(it.is_applied for it in struck)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -65,6 +71,7 @@ class Plan:
     answers: int = 40  # writes, and reads, before a fault and after the last one
     seed: int = 0
     is_durable: bool = True
+    rehearsal: str = ""  # the set of rules whose failures clients meet
     record: Path | None = None  # the file for the history if a law is broken
 
 
@@ -87,6 +94,8 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
     api = Api(endpoints[0], load.table, token)
     gc.collect()
     with load.running(), FeedReader(api) as reader:
+        if plan.rehearsal:
+            site.rehearse(load.table, plan.rehearsal, plan.seed)
         for fault in faults:
             # more than may be on their way from a server that was killed
             load.wait_for_answers(int(plan.answers * (0.5 + dice.random())) + plan.clients)
@@ -95,6 +104,7 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
             figures.faults[fault.__name__] += 1
         load.wait_for_answers(plan.answers)
         load.stop()
+        records = site.end_rehearsal() if plan.rehearsal else None
         with load.client("last", kind=EVERYTHING) as client:
             final = {key: load.recorder.get(client, key).seen[key] for key in load.keys}
             for read in load.history.past[::10]:
@@ -105,6 +115,9 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
     figures.add(load.history, len(changes))
     figures.violations += check_feed(changes, final)
     figures.violations += check_versions(versions, changes)
+    if records is not None:
+        figures.add_records(records)
+        figures.violations += check_records(records, changes)
     if plan.is_durable:
         figures.violations += check_registers(load.history, changes)
         figures.violations += check_feed_of(load.history, changes)

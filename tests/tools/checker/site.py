@@ -16,6 +16,7 @@ from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
 from tests.ports import free_port
 from tests.tools.checker.clients import Endpoint
 from tests.tools.checker.proxy import Proxy
+from tests.tools.checker.rehearsal import Record, read_records
 
 FIRST, SECOND = range(2)
 
@@ -83,11 +84,24 @@ class Site:
         self.first.manage("user", "add", "robot", "--admin")
         return self.first.add_token("robot", "checker", "read")
 
+    def rehearse(self, table: str, rules: str, seed: int) -> None:
+        """Start a rehearsal in a table."""
+        self.first.rehearse(rules, seed=seed, table=table)
+
+    def end_rehearsal(self) -> list[Record]:
+        """Stop the rehearsal, and return its records of writes."""
+        self.first.end_rehearsal()
+        with self._connected() as connection:
+            return read_records(connection)
+
     def execute(self, *statements: str) -> None:
-        conninfo = f"host={self._socket_folder} user=tablero dbname=tablero"
-        with psycopg.connect(conninfo, autocommit=True) as connection:
+        with self._connected() as connection:
             for statement in statements:
                 connection.execute(statement)
+
+    def _connected(self) -> psycopg.Connection:
+        conninfo = f"host={self._socket_folder} user=tablero dbname=tablero"
+        return psycopg.connect(conninfo, autocommit=True)
 
     def logged_errors(self) -> list[str]:
         """Lines around each exception that a server has logged."""

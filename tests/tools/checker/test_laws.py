@@ -10,6 +10,7 @@ from tests.tools.checker.feed import check_feed, check_feed_of, check_past, chec
 from tests.tools.checker.history import ABSENT, OTHERS, Change, History, Key, Kind, Read, Seen, Write
 from tests.tools.checker.levels import Violation
 from tests.tools.checker.registers import check_registers
+from tests.tools.checker.rehearsal import Record, check_records
 
 KEYS = [("p", name) for name in "xyz"]
 STEPS = 400
@@ -309,3 +310,12 @@ def test_versions_that_lack_a_change():
     assert list(check_versions(versions, changes)) == []
     versions[KEYS[0]].pop()
     assert [it.promise for it in check_versions(versions, changes)] == ["versions are the changes"]
+
+
+def test_records_that_do_not_know_what_was_committed():
+    changes = Store(Random(1)).run().changes
+    records = [*dict.fromkeys(Record(it.request, is_struck=True, is_applied=True) for it in changes)]
+    assert list(check_records([*records, Record("unknown", is_struck=True, is_applied=False)], changes)) == []
+    for wrong in (records[0]._replace(is_applied=False), Record("unknown", is_struck=True, is_applied=True)):
+        assert [it.promise for it in check_records([wrong], changes)] == ["records know what was committed"]
+    assert [it.promise for it in check_records([*records, records[0]], changes)] == ["one record per request"]

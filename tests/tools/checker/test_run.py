@@ -51,6 +51,17 @@ def test_clients_of_three_processes_see_one_order(site, token):
     assert figures.operations["writes with an unknown outcome"] == 0 or max(figures.pauses) > 4
 
 
+def test_rehearsed_failures_leave_the_outcomes_of_writes_unknown_but_explained(site, token):
+    figures = run(site, token, replace(PLAN, answers=250, rehearsal="ambiguous"), [])
+
+    assert figures.violations == []
+    struck, committed = (
+        figures.operations[it] for it in ("rehearsed failures of writes", "of them committed")
+    )
+    assert 0 < committed < struck
+    assert figures.operations["writes with an unknown outcome"] >= struck
+
+
 def test_nothing_acknowledged_is_lost_whatever_is_killed(site, token):
     faults = Random(1).sample((*KILLS, cut_connections, delay_connections), len(KILLS) + 2)
     figures = run(site, token, PLAN, faults)
