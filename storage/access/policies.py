@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Count, Prefetch
-from django.utils import timezone
 
 from storage.access.subject import AccessVerb
 from storage.accounts import accounts
@@ -69,15 +68,13 @@ def expired(account: Account, now: datetime) -> list[StoredAccessPolicy]:
     return list(own.select_related("table").order_by("table__folded_name", "place"))
 
 
-def as_of(account_id: int, table_id: int, age: timedelta) -> Mapping[str, AccessPolicy] | None:
-    """Return the policies that a table had some time ago, by identifier; None if it has the same ones since then."""
+def as_of(table: Table, moment: datetime) -> list[SignedIdentifier] | None:
+    """Return the policies that a table had at a moment; None if it has the same ones since then."""
     changes = Activity.objects.filter(
-        account_id=account_id, table_id=table_id, verb=AccessVerb.POLICIES_SET, at__gt=timezone.now() - age
+        account_id=table.account_id, table_id=table.pk, verb=AccessVerb.POLICIES_SET, at__gt=moment
     )
     first = changes.order_by("at", "pk").first()
-    if first is None:
-        return None
-    return {it.identifier: it.policy or AccessPolicy() for it in read(first.before or [])}
+    return None if first is None else read(first.before or [])
 
 
 def replace_by_name(

@@ -6,7 +6,7 @@ A `Rehearser` chooses what happens to a request; storage.protocol.rehearsal does
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -32,6 +32,7 @@ class RequestFacts:
     agent: str = ""
     credential: str = ""  # its kind and name; empty for an unknown one
     secondary: bool = False
+    is_continued: bool = False  # it sends a continuation token
     cost: int = 1  # entities that it writes, at least 1
     asked: str | None = None  # the fault that the request itself asks for
 
@@ -54,21 +55,34 @@ class PageCut(NamedTuple):
     at_partition: bool = False  # before the first entity of a partition, if the page has several
 
     def length(self, partitions: Sequence[str]) -> int:
-        """Return how many entities stay; always fewer than there are PartitionKeys."""
+        """Return how many entities stay, given their PartitionKeys.
+
+        Only an empty page makes no progress: others keep an entity, so one of a single entity stays as it is.
+        """
         if self.is_empty or not partitions:
             return 0
         if self.at_partition:
             ends = [i for i in range(1, len(partitions)) if partitions[i] != partitions[i - 1]]
             if ends:
                 return ends[int(self.place * len(ends))]
-        return int(self.place * len(partitions))
+        return min(len(partitions), 1 + int(self.place * (len(partitions) - 1)))
+
+
+class Treatment(Enum):
+    """Part of a fault. It may have no effect on a request, so a fault names the rules of each."""
+
+    DELAY = auto()
+    SKEW = auto()
+    FAILURE = auto()  # another answer, or another delivery of it
+    CUT = auto()
+    LAG = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """Treatment of a request; the defaults leave it as it is."""
 
-    rules: tuple[str, ...]  # names of the rules that struck
+    rules: tuple[tuple[Treatment, str], ...] = ()  # names of the rules that ask for each part
     delay: float = 0.0  # seconds before the operation
     skew: float = 0.0  # seconds by which the server's clock is ahead
     before: StorageError | None = None  # answers instead of the operation, which is not run
@@ -78,6 +92,10 @@ class Fault:
     seconds: float = 0.0  # duration of the silence or of a slow answer
     cut: PageCut | None = None
     lag: float = 0.0  # seconds by which the secondary is behind
+
+    def names(self, treatment: Treatment) -> tuple[str, ...]:
+        """Return the names of the rules that ask for a part."""
+        return tuple(name for part, name in self.rules if part is treatment)
 
 
 class ExchangedChange(NamedTuple):
@@ -118,7 +136,7 @@ class Exchange:
     rules: Sequence[str] = ()
     delivery: str = ""
     lag: float = 0.0
-    applied: bool | None = None  # whether a write was committed; None for reads
+    applied: bool | None = None  # whether a write was committed; None for reads, or if it is not known
     warnings: Sequence[str] = ()  # names of storage.domain.requests.strictness
 
 

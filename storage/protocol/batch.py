@@ -32,6 +32,7 @@ from storage.domain.errors import (
 )
 from storage.domain.requests.options import read_options
 from storage.domain.requests.routes import (
+    Target,
     TargetKind,
     inner_path,
     key_of,
@@ -80,23 +81,35 @@ async def handle_batch(call: Call) -> Answer:
     return Answer(202, [(b"Content-Type", content_type)], body)
 
 
-def read_changes(call: Call) -> list[tuple[str, Change]]:
-    """Return the changes that a batch asks for with their folded tables; raises the errors of reading them."""
+class BatchContent(NamedTuple):
+    """Content of a batch: changes with their folded tables, or the call of its query."""
+
+    changes: list[tuple[str, Change]]
+    query: Call | None = None
+
+
+def read_content(call: Call) -> BatchContent:
+    """Return what a batch asks for; raises the errors of reading it."""
     match multipart.read_batch(call.request.headers.get(b"content-type"), call.request.body):
+        case multipart.Query(part):
+            return BatchContent([], _inner_call(call, part))
         case multipart.ChangeSet(parts):
             operations: dict[int, _Operation] = {}
             changes = [_read_change(call, index, part, operations) for index, part in enumerate(parts)]
-            return [
-                (operations[id(part.head)].table, change) for part, change in zip(parts, changes, strict=True)
-            ]
-    return []
+            tables = (operations[id(part.head)].table for part in parts)
+            return BatchContent(list(zip(tables, changes, strict=True)))
+
+
+def query_operation(target: Target) -> Operation:
+    """Return the operation of a batch that is a query."""
+    return _QUERIES.get(target.kind, Operation.QUERY_TABLES)
 
 
 async def _query(call: Call, part: Part) -> AnswerPart:
     try:
         inner = _inner_call(call, part)
         target = inner.request.target
-        inner.grant.check(_QUERIES.get(target.kind, Operation.QUERY_TABLES), target.table.lower())
+        inner.grant.check(query_operation(target), target.table.lower())
         if target.kind is TargetKind.ENTITY:
             answer = await entities.get(inner)
         elif target.kind is TargetKind.ENTITIES:

@@ -53,6 +53,12 @@ _THROTTLED: Final = _Form(
     f'Message: {{"Errors":["{errors.TooManyRequests.message} Learn more: http://aka.ms/cosmosdb-error-429"]}}',
     429,
 )
+# the code is inferred, the rest is what the service's emulator answers: azure-cosmos-dotnet-v2 #669
+_TIMED_OUT: Final = _Form(
+    "RequestTimeout",
+    'Message: {"Errors":["The requested operation exceeded maximum alloted time."]}',
+    408,
+)
 
 _FORMS: Final[Mapping[type[StorageError], _Form]] = {
     errors.TableNotFound: _NOT_FOUND,
@@ -79,6 +85,7 @@ _FORMS: Final[Mapping[type[StorageError], _Form]] = {
     errors.BadRequest: _Form("BadRequest", f'Message: {{"Errors":["{errors.BadRequest.message}"]}}', 400),
     errors.ServerBusy: _THROTTLED,
     errors.TooManyRequests: _THROTTLED,
+    errors.OperationTimedOut: _TIMED_OUT,
     errors.InternalError: _Form("InternalServerError", errors.InternalError.message, 500, False),
 }
 # raised by the Table API itself; what comes from below it names an activity

@@ -16,7 +16,7 @@ _RESETS: Final = struct.pack("ii", 1, 0)  # SO_LINGER: closing resets the connec
 
 
 def deliver_as(delivery: Delivery, seconds: float) -> Deliver:
-    """Return the function that delivers an answer in a way; ``seconds`` are those of a slow one."""
+    """Return the function that delivers an answer in a way; ``seconds`` are those of a silence or a slow answer."""
     match delivery:
         case Delivery.RESET:
             return _reset
@@ -24,7 +24,9 @@ def deliver_as(delivery: Delivery, seconds: float) -> Deliver:
             return _cut
         case Delivery.SLOW:
             return partial(_send_slowly, seconds)
-        case Delivery.CLOSE | Delivery.SILENCE:  # the silence was before
+        case Delivery.SILENCE:
+            return partial(_keep_silent, seconds)
+        case Delivery.CLOSE:
             return _close
 
 
@@ -38,6 +40,12 @@ def _reset(transport: asyncio.Transport, head: bytes, body: bytes, done: Callabl
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESETS)
     transport.abort()
     done()
+
+
+def _keep_silent(
+    seconds: float, transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]
+) -> None:
+    asyncio.get_running_loop().call_later(seconds, done)
 
 
 def _cut(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> None:

@@ -98,6 +98,8 @@ class ServiceExchange:
         "_body",
         "_connection",
         "_head",
+        "_is_delivering",
+        "_is_ending",
         "_is_lost",
         "_is_turn",
         "_serve",
@@ -116,6 +118,8 @@ class ServiceExchange:
         self._steps: Coroutine[Any, Any, None] | None = None
         self._is_turn = False
         self._is_lost = False
+        self._is_delivering = False  # takes its time with the answer
+        self._is_ending = False
 
     @property
     def is_started(self) -> bool:
@@ -146,7 +150,9 @@ class ServiceExchange:
         self._body.lose()
 
     def end(self) -> None:
-        pass
+        self._is_ending = True
+        if self._is_delivering:
+            self._complete()
 
     def _run(self) -> None:
         if not self._is_lost:
@@ -188,14 +194,17 @@ class ServiceExchange:
         default_headers = self._connection.state.default_headers
         head = write_head(status, default_headers + headers, keep_alive=self.keep_alive, reason=reason)
         if deliver is not None:
+            self._is_delivering = True
             deliver(self._connection.transport, head, body, self._complete)
+            if self._is_ending:
+                self._complete()
             return
         self._connection.transport.write(head + body)
         self.is_complete = True
         self._connection.answered()
 
     def _complete(self) -> None:
-        if not self._is_lost:
+        if not self._is_lost and not self.is_complete:
             self.is_complete = True
             self._connection.answered()
 

@@ -19,7 +19,7 @@ from storage.protocol.incoming import Caller, IncomingRequest, ResolvedRequest, 
 from storage.runtime.catalog import KnownAccount
 
 if TYPE_CHECKING:
-    from storage.protocol.rehearsal import RehearsedRequest
+    from storage.protocol.rehearsed_exchange import RehearsedRequest
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import Final, NamedTuple
@@ -27,6 +28,7 @@ from storage.protocol.http_exchange import Write
 from storage.protocol.http_request import ClientDisconnected, Headers, RequestBody, RequestHead
 from storage.protocol.incoming import (
     IncomingRequest,
+    ResolvedRequest,
     as_cosmos,
     negotiate_version,
     read_caller,
@@ -103,17 +105,16 @@ class TableService:
             reusable = body.complete or await body.drain()
             deliver = None
             if progress.account is not None and progress.account.rehearser is not None:
-                deliver = await rehearsal.finish(
-                    progress, self._service, response.status, response.headers, is_lost=body.is_lost
-                )
+                deliver = await rehearsal.finish(progress, self._service, response, is_lost=body.is_lost)
         except ClientDisconnected:
             pass
         else:
             sent = response.body if head.method != "HEAD" else b""
             write(response.status, response.headers, sent, reusable, response.reason, deliver)
-            observed.status = response.status
             observed.ingress = body.received
-            observed.egress = len(response.body)
+            if observed.rehearsed is None or not observed.rehearsed.is_withheld:
+                observed.status = response.status
+                observed.egress = len(response.body)
             observed.sent = perf_counter()
         operation = observe(progress)
         if progress.error is not None:
@@ -128,8 +129,10 @@ class TableService:
         ):
             observed.table = observed.possible_table
         observer = self._service.observer
-        # failures that are rehearsed are none: metrics, notices and alarms leave them out
-        if observed.rehearsed or observer.record(observed):
+        rehearsed = observed.rehearsed
+        # metrics, notices and alarms leave rehearsed failures out
+        is_failure = rehearsed is not None and rehearsed.is_failure
+        if is_failure or observer.record(observed) or rehearsed is not None:
             sent = SentRequest(head.method, head.path, head.query, head.headers, head.scheme, head.client)
             observer.keep(observed, sent)
 
@@ -170,9 +173,7 @@ class TableService:
         terms = progress.terms = consistency.read_terms(request, authorized.account)
         content = await body.read(progress.head)
         if perf_counter() - progress.observed.started > _SLOW:
-            # a key, a policy or a token may have been revoked since the request began
-            authorized = await self._authorize(progress, await self._find_account(request), request)
-            check_target(authorized.grant, resolved.operation, resolved.target)
+            authorized = await self._authorize_again(progress, request, resolved)
         call = Call(
             OperationRequest(
                 method=resolved.method,
@@ -192,9 +193,10 @@ class TableService:
             observed=progress.observed,
             terms=terms,
         )
-        rehearser = authorized.account.rehearser
-        if rehearser is not None and rehearser.is_wanted(request.headers.get(rehearsal.ASKED)):
-            return await rehearsal.perform(progress, rehearser, call, perform)
+        rehearser = rehearsal.find_rehearser(authorized.account, request)
+        if rehearser is not None:
+            again = partial(self._authorize_again, progress, request, resolved)
+            return await rehearsal.perform(progress, rehearser, call, perform, again)
         return await perform(call)
 
     def _find_account(self, request: IncomingRequest) -> Awaitable[KnownAccount | None]:
@@ -202,11 +204,19 @@ class TableService:
         return self._service.account(address.account, secondary=address.secondary)
 
     async def _authorize(
-        self, progress: Progress, account: KnownAccount | None, request: IncomingRequest
+        self, progress: Progress, account: KnownAccount | None, request: IncomingRequest, skew: float = 0.0
     ) -> Authorized:
         progress.origin = ErrorOrigin.AUTHORIZATION
-        progress.authorized = authorized = await authorize(self._service, account, request)
+        progress.authorized = authorized = await authorize(self._service, account, request, skew=skew)
         progress.origin = request.operation_origin
+        return authorized
+
+    async def _authorize_again(
+        self, progress: Progress, request: IncomingRequest, resolved: ResolvedRequest, skew: float = 0.0
+    ) -> Authorized:
+        """Authorize a request that has taken long: a key, a policy or a token may have been revoked meanwhile."""
+        authorized = await self._authorize(progress, await self._find_account(request), request, skew)
+        check_target(authorized.grant, resolved.operation, resolved.target)
         return authorized
 
 

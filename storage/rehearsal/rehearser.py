@@ -1,5 +1,6 @@
 """The choice of faults for the requests of an account, in each process."""
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +9,8 @@ from functools import partial
 from hashlib import blake2b
 from math import ceil
 from typing import Final
+
+from django.utils import timezone
 
 from storage.access import policies
 from storage.core.rehearsals import (
@@ -19,6 +22,7 @@ from storage.core.rehearsals import (
     Rehearser,
     RequestFacts,
     Run,
+    Treatment,
 )
 from storage.domain.access.grants import Operation
 from storage.domain.access.policies import AccessPolicy
@@ -30,19 +34,29 @@ from storage.domain.errors import (
 )
 from storage.domain.refusals import Refused
 from storage.domain.values.names import fold_table_name
-from storage.models import Account
+from storage.models import Account, Table
 from storage.models import Rehearsal as RehearsalRow
 from storage.rehearsal import rehearsals
 from storage.rehearsal.chance import draw, lognormal
 from storage.rehearsal.records import dump_exchange
-from storage.rehearsal.rules import ANY, Effect, Per, Rule, read_rules
+from storage.rehearsal.rules import ANY, EFFECTS, Effect, Per, Rule, When, read_rules
 from storage.sql import rehearsals as sql
 from storage.sql.rehearsals import RECORDED, Counted, Rate
+
+logger = logging.getLogger(__name__)
 
 HEADER: Final = "x-tablero-rehearse"
 Chance = Callable[[str], float]  # a random number by its purpose
 
 _ANY_ANSWERS: Final = ("timeout", "close", "reset")
+_ASKED: Final = -1  # place of the rule that a request asks for itself
+
+_TREATMENTS: Final = {
+    Effect.DELAY: Treatment.DELAY,
+    Effect.CLOCK_SKEW: Treatment.SKEW,
+    Effect.SHORT_PAGE: Treatment.CUT,
+    Effect.STALE_SECONDARY: Treatment.LAG,
+}
 
 
 class AccountRehearser(Rehearser):
@@ -73,7 +87,9 @@ class AccountRehearser(Rehearser):
         return self._policy_delay
 
     def former_policies(self, table_id: int, delay: float) -> Mapping[str, AccessPolicy] | None:
-        return policies.as_of(self._account_id, table_id, timedelta(seconds=delay))
+        table = Table(pk=table_id, account_id=self._account_id)
+        former = policies.as_of(table, timezone.now() - timedelta(seconds=delay))
+        return None if former is None else {it.identifier: it.policy or AccessPolicy() for it in former}
 
     def _is_about(self, table: str) -> bool:
         name = self._row.table_name if self._row is not None else ""
@@ -83,7 +99,9 @@ class AccountRehearser(Rehearser):
         asked = None if facts.asked is None else _read_asked(facts.asked)
         row = self._row
         if row is None or not self._is_running or not self._is_about(facts.table):
-            return _Call(None, None, _make_fault([(asked, lambda _: 0.5)]) if asked else None, run)
+            is_struck = asked is not None and asked.concerns(facts)
+            fault = _make_fault([(asked, partial(_middle, facts))]) if asked and is_struck else None
+            return _Call(None, None, fault, run)
         # a request that asks for a fault gets that one, whatever the rules are
         concerned = [
             (place, rule) for place, rule in enumerate(self._rules) if asked is None and rule.concerns(facts)
@@ -100,14 +118,13 @@ class AccountRehearser(Rehearser):
                 facts.cost,
             )
         )
-        if asked is not None:
-            chance = partial(draw, row.seed, -1, facts.agent, counted.number)
-            return _Call(row.pk, counted, _make_fault([(asked, chance)]), run)
         struck: list[tuple[Rule, Chance]] = []
+        if asked is not None and asked.concerns(facts):
+            struck.append((asked, partial(draw, row.seed, _ASKED, facts.agent, counted.number)))
         for place, rule in concerned:
-            number = counted.matches[place]
             if rule.when.rate and place not in counted.exceeded:
                 continue
+            number = counted.matches[place]
             if rule.when.strikes(number, draw(row.seed, place, facts.agent, number)):
                 struck.append((rule, partial(draw, row.seed, place, facts.agent, number)))
         return _Call(row.pk, counted, _make_fault(struck) if struck else None, run, rates)
@@ -128,30 +145,46 @@ def find(account: Account) -> AccountRehearser | None:
     """Return the rehearser of an account; None if it may not rehearse."""
     if not account.may_rehearse or account.protected:
         return None
-    return AccountRehearser(account.pk, rehearsals.running(account))
+    row = rehearsals.running(account)
+    try:
+        return AccountRehearser(account.pk, row)
+    except Refused as refused:  # a newer version has written the rules
+        logger.warning("The rules of the rehearsal %s cannot be read: %s", row, refused)
+        return AccountRehearser(account.pk, None)
+
+
+def _middle(facts: RequestFacts, purpose: str) -> float:
+    """Return the chance of a request outside a rehearsal, which is the same every time.
+
+    Only the first page may be empty, because a client that asks for the same with each token would never get further.
+    """
+    return 1.0 if facts.is_continued and purpose == "empty" else 0.5
 
 
 def _make_fault(struck: Sequence[tuple[Rule, Chance]]) -> Fault:
-    """Return what several rules do to a request: all delays, and the first of the failures."""
-    fault = Fault(tuple(rule.name for rule, _ in struck))
+    """Return what several rules do to a request: all delays, and the first of the failures and of the cuts."""
+    fault = Fault()
     for rule, chance in struck:
-        match rule.effect:
-            case Effect.DELAY:
-                delay = lognormal(rule.number("p50"), rule.number("p99"), chance("delay")) / 1000
-                fault = replace(fault, delay=fault.delay + delay)
-            case Effect.SHORT_PAGE:
-                if fault.cut is None:
-                    is_empty = chance("empty") < rule.number("empty")
-                    cut = PageCut(chance("place"), is_empty, rule.word("at") == "partition")
-                    fault = replace(fault, cut=cut)
-            case Effect.STALE_SECONDARY:
-                fault = replace(fault, lag=max(fault.lag, rule.number("lag")))
-            case Effect.CLOCK_SKEW:
-                fault = replace(fault, skew=rule.number("minutes") * 60)
-            case _:
-                if fault.before is None and fault.after is None and fault.delivery is None:
-                    fault = _fail(fault, rule, chance)
+        treatment = _TREATMENTS.get(rule.effect, Treatment.FAILURE)
+        if treatment in (Treatment.FAILURE, Treatment.CUT) and fault.names(treatment):
+            continue
+        fault = replace(_treat(fault, rule, chance), rules=(*fault.rules, (treatment, rule.name)))
     return fault
+
+
+def _treat(fault: Fault, rule: Rule, chance: Chance) -> Fault:
+    match rule.effect:
+        case Effect.DELAY:
+            delay = lognormal(rule.number("p50"), rule.number("p99"), chance("delay")) / 1000
+            return replace(fault, delay=fault.delay + delay)
+        case Effect.SHORT_PAGE:
+            is_empty = chance("empty") < rule.number("empty")
+            return replace(fault, cut=PageCut(chance("place"), is_empty, rule.word("at") == "partition"))
+        case Effect.STALE_SECONDARY:
+            return replace(fault, lag=max(fault.lag, rule.number("lag")))
+        case Effect.CLOCK_SKEW:
+            return replace(fault, skew=rule.number("minutes") * 60)
+    return _fail(fault, rule, chance)
 
 
 def _fail(fault: Fault, rule: Rule, chance: Chance) -> Fault:
@@ -183,17 +216,20 @@ def _fail(fault: Fault, rule: Rule, chance: Chance) -> Fault:
 def _read_asked(text: str) -> Rule:
     """Parse the header of a request: an effect, and its parameters after semicolons, such as ``delay; p50=300``."""
     effect, *parts = (part.strip() for part in text.split(";"))
-    written: dict[str, object] = {"effect": effect, "name": effect}
+    written: dict[str, object] = {}
     for part in parts:
-        name, _, value = part.partition("=")
+        name, _, value = (it.strip() for it in part.partition("="))
         try:
-            written[name.strip()] = float(value)
+            written[name] = float(value)
         except ValueError:
-            written[name.strip()] = value.strip()
+            written[name] = value
     try:
-        return read_rules([written])[0]
+        rule = read_rules([{**written, "effect": effect, "name": effect}])[0]
     except Refused as refused:
         raise InvalidHeaderValue(str(refused), HeaderName=HEADER, HeaderValue=text) from None
+    if not EFFECTS[rule.effect].is_chosen or rule.when != When():
+        raise InvalidHeaderValue(HeaderName=HEADER, HeaderValue=text)
+    return rule
 
 
 class _Call(RehearsedCall):

@@ -102,7 +102,7 @@ EFFECTS: Final[Mapping[Effect, EffectForm]] = {
     Effect.SHORT_PAGE: EffectForm(
         _("Ends a page early, with a continuation token."),
         {
-            "empty": Parameter(0.2, 0.0, 0.9),
+            "empty": Parameter(0.2, 0.0, 0.9),  # share of empty pages
             "at": Parameter("anywhere", choices=("anywhere", "partition")),
         },
         _QUERIES,

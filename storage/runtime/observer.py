@@ -56,7 +56,7 @@ _AGENT_LIMIT: Final = 256
 # entries of the request log, between two writes
 _SAMPLES_LIMIT: Final = 500
 _ALIKE: Final = 100  # refused or slow requests of a group
-_ALIKE_WARNINGS: Final = 5  # requests of a group that were served and that Azure would refuse
+_ALIKE_SERVED: Final = 5  # requests of a group that were served, and that have a warning or were rehearsed
 _GROUPS_LIMIT: Final = 300
 _KEPT_LIMIT: Final = 1_000
 _KEPT_SIZE: Final = 8 * 1024 * 1024  # bytes that were sent
@@ -254,13 +254,13 @@ class Observer:
         )
 
     def keep(self, observed: ObservedRequest, sent: SentRequest) -> None:
-        """Keep a request for the log: the first of similar failures and of similar warnings, a sample of others."""
+        """Keep a request for the log: the first of those that are alike and not usual, a sample of others."""
         batch, error = self._batch, observed.refusal
         if not observed.account_id:
             observed.refusal = None
             return
         is_usual = error is None and observed.status and observed.sent - observed.started < self._slow
-        if is_usual and not observed.warnings:
+        if is_usual and not observed.warnings and observed.rehearsed is None:
             if len(batch.samples) < _SAMPLES_LIMIT and batch.has_room(sent):
                 batch.samples.append(KeptRequest(observed, sent, None))
             return
@@ -272,9 +272,10 @@ class Observer:
             observed.table,
             observed.credential and observed.credential.name,
             observed.warnings,
+            observed.rehearsed and (observed.rehearsed.rules, observed.rehearsed.is_applied),
         )
         group = batch.groups.get(alike) or batch.new_group(alike)
-        limit = _ALIKE_WARNINGS if is_usual else _ALIKE
+        limit = _ALIKE_SERVED if is_usual else _ALIKE
         is_among_first = len(group.kept) < limit and batch.kept < _KEPT_LIMIT and batch.has_room(sent)
         if is_among_first or not group.kept:
             group.kept.append(KeptRequest(observed, sent, read_fault(observed)))

@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from storage.access import policies
 from storage.core.reading import Synchronization
 from storage.core.rehearsals import Fault
+from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import OutOfRangeInput, ResourceNotFound, TableNotFound
 from storage.domain.filters.query import EntityQuery, Page, Position, TableQuery
-from storage.domain.refusals import Reason
 from storage.domain.requests.consistency import ReadTerms
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
@@ -26,34 +27,39 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Seen:
-    """Number of entities that a request has read; None if it read no page."""
+    """What a request has read."""
 
-    entities: int | None = None
+    entities: int | None = None  # their number; None without a page
+    is_cut: bool = False  # a page ended early
 
 
 class RehearsedService(Service):
     """View of a service for one request under a fault; it shares everything with that service."""
 
-    def __init__(self, service: Service, fault: Fault | None, seen: Seen) -> None:
+    def __init__(self, service: Service, fault: Fault, seen: Seen) -> None:
         vars(self).update(vars(service))
-        self._cut = fault.cut if fault is not None else None
-        self._lag = fault.lag if fault is not None else 0.0
+        self._cut = fault.cut
+        self._lag = fault.lag
         self._seen = seen
 
     def _then(self) -> Moment | None:
         """Return the moment that a secondary has reached; None for the present."""
         return Moment(int((time.time() - self._lag) * 10_000_000)) if self._lag else None
 
-    async def _at(self, moment: Moment | None, read: Callable[[Moment | None], Awaitable[T]]) -> T:
+    async def _at(
+        self, account: KnownAccount, moment: Moment | None, read: Callable[[Moment | None], Awaitable[T]]
+    ) -> T:
         """Read as of a moment of the request's own, or of the secondary."""
         if moment is not None or not self._lag:
             return await read(moment)
+        then = self._then()
         try:
-            return await read(self._then())
-        except OutOfRangeInput as error:
-            if error.refusal.reason == Reason.HISTORY_BEGINS:
-                raise TableNotFound from None  # the account is younger than the lag
-        return await read(None)  # the past of the table is not known
+            return await read(then)
+        except OutOfRangeInput:
+            pass
+        if then is not None and await in_thread(_is_younger, account, then):
+            raise TableNotFound
+        return await read(None)  # its history does not reach so far
 
     async def get(
         self,
@@ -72,7 +78,7 @@ class RehearsedService(Service):
                 account, table, key, query, then, terms, includes_deleted=includes
             )
 
-        return await self._at(moment, get)
+        return await self._at(account, moment, get)
 
     async def query(
         self,
@@ -90,7 +96,7 @@ class RehearsedService(Service):
                 account, table, query, then, terms, includes_deleted=includes
             )
 
-        page = self._shorten(await self._at(moment, walk))
+        page = self._shorten(await self._at(account, moment, walk))
         self._seen.entities = len(page.entities)
         return page
 
@@ -100,6 +106,9 @@ class RehearsedService(Service):
             return page
         keys = [entity.key for entity in page.entities]
         kept = self._cut.length([key.partition_key for key in keys])
+        if kept == len(keys):
+            return page
+        self._seen.is_cut = True
         return Page(page.entities[:kept], Position(*keys[kept]))
 
     async def get_table(self, account: KnownAccount, name: str) -> str:
@@ -121,9 +130,33 @@ class RehearsedService(Service):
         if self._cut is None or not names:
             return names, following
         kept = self._cut.length(names)
+        if kept == len(names):
+            return names, following
+        self._seen.is_cut = True
         return names[:kept], fold_table_name(names[kept], account.kind)
+
+    async def policies(self, account: KnownAccount, table: str) -> list[SignedIdentifier]:
+        then = self._then()
+        if then is None:
+            return await super().policies(account, table)
+        return await in_thread(_former_policies, account, table, then)
 
     def synchronizations(self) -> Sequence[Synchronization]:
         if not self._lag:
             return super().synchronizations()
         return [Synchronization(is_in_use=True, at=time.time() - self._lag)]
+
+
+def _is_younger(account: KnownAccount, moment: Moment) -> bool:
+    """Return whether an account was created after a moment."""
+    return account.row.created_at > to_datetime(moment.ticks)
+
+
+def _former_policies(account: KnownAccount, folded_name: str, moment: Moment) -> list[SignedIdentifier]:
+    """Return the policies that the table with a name had at a moment; raises ResourceNotFound."""
+    try:
+        table = past.find_table(account.row, folded_name, moment)
+    except TableNotFound:
+        raise ResourceNotFound from None
+    former = policies.as_of(table, to_datetime(moment.ticks))
+    return policies.stored(table) if former is None else former

@@ -28,6 +28,7 @@ class Counted(NamedTuple):
 
 
 # A bucket holds as much as its rate allows in a second. A request above it adds nothing, as it is refused.
+# Both statements lock rates in the same order, so that they never wait for each other in a circle.
 _COUNT: Final = """
 WITH counted AS (
     INSERT INTO storage_rehearsalclient AS c (rehearsal_id, agent, credential, requests, matches)
@@ -59,10 +60,14 @@ SELECT id, requests, matches, coalesce((SELECT jsonb_agg(rule) FROM filled WHERE
 """
 
 _RECORD: Final = """
-WITH charged AS (
-    UPDATE storage_rehearsalrate AS r SET level = r.level + $7::float8
-    FROM unnest($8::int[], $9::text[]) AS rates (rule, scope)
-    WHERE $7::float8 > 0 AND r.rehearsal_id = $1::bigint AND r.rule = rates.rule AND r.scope = rates.scope
+WITH locked AS MATERIALIZED (
+    SELECT r.id FROM storage_rehearsalrate AS r
+    JOIN unnest($8::int[], $9::text[]) AS rates (rule, scope) ON r.rule = rates.rule AND r.scope = rates.scope
+    WHERE $7::float8 > 0 AND r.rehearsal_id = $1::bigint
+    ORDER BY r.rule, r.scope
+    FOR UPDATE OF r
+), charged AS (
+    UPDATE storage_rehearsalrate AS r SET level = r.level + $7::float8 FROM locked WHERE r.id = locked.id
 )
 INSERT INTO storage_rehearsedrequest (rehearsal_id, client_id, number, at, request_id, exchange)
 SELECT $1::bigint, $2::bigint, $3::bigint, to_timestamp($4::float8), $5::uuid, $6::jsonb

@@ -6,7 +6,6 @@ from typing import Any, Final
 from storage.core.tracer import Application, Receive, Scope, Send
 from storage.domain.requests import spans
 from storage.domain.requests.cleaning import addressed_names
-from storage.domain.requests.outcomes import is_server_failure
 from storage.domain.requests.spans import current
 from storage.tracing.exporting import Telemetry
 from storage.tracing.traces import ERROR, Span
@@ -59,7 +58,7 @@ def note_routes(handler: Any) -> None:
 def _note_response(span: Span, message: MutableMapping[str, Any]) -> None:
     status = message["status"]
     span.attributes["http.response.status_code"] = status
-    span.failed = is_server_failure(status)
+    span.failed = status >= 500
     if span.failed:
         span.attributes.setdefault(ERROR, str(status))
     for name, value in message["headers"]:

@@ -40,6 +40,16 @@ class Credential(NamedTuple):
     parameters: tuple[tuple[str, str], ...] = ()  # the fields of a SAS without its signature
 
 
+class Rehearsed(NamedTuple):
+    """Effect of a rehearsal on a request."""
+
+    rules: tuple[str, ...]
+    is_failure: bool = False  # the rehearsal made it fail
+    is_withheld: bool = False  # the client got no answer
+    is_applied: bool | None = None  # whether a write was committed; None for reads, or if it is not known
+    delay: float = 0.0  # seconds before the operation
+
+
 @dataclass(slots=True)
 class ObservedRequest:
     """Observations of a request, filled in during processing; unknown fields keep their defaults."""
@@ -71,6 +81,4 @@ class ObservedRequest:
     partition: str | None = None  # the PartitionKey of an entity or a change set
     answered: float = 0.0
     sent: float = 0.0
-    # names of the rules of a rehearsal that struck, and whether the operation was done in spite of them
-    rehearsed: tuple[str, ...] = ()
-    is_applied: bool | None = None
+    rehearsed: Rehearsed | None = None  # if a rehearsal changed its course

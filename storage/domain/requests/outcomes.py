@@ -6,6 +6,8 @@ from typing import Final
 # features that a client may ask for and this service, or this version of HTTP, does not have; Azure answers so too
 _ASKED_FOR: Final = frozenset({501, 505})
 
+_TIMED_OUT: Final = 408  # in a Cosmos account, an operation that took too long
+
 
 class Outcome(StrEnum):
     """Outcome of a request; a change set answered 202 with a refused part counts as refused."""
@@ -16,8 +18,8 @@ class Outcome(StrEnum):
 
 
 def is_server_failure(status: int) -> bool:
-    """Return whether a status is a failure of the server: any 5xx except those for unimplemented features."""
-    return status >= 500 and status not in _ASKED_FOR
+    """Return whether a status is a failure of the server: any 5xx except those for unimplemented features, or 408."""
+    return status == _TIMED_OUT or (status >= 500 and status not in _ASKED_FOR)
 
 
 def outcome_of_status(status: int) -> Outcome:
