@@ -65,7 +65,7 @@ _READY: Final = (
     ),
     RuleSet(
         "stale-secondary",
-        _("The secondary address answers with what the account had two minutes ago."),
+        _("The secondary address shows the account as it was two minutes ago."),
         (Rule("lag", Effect.STALE_SECONDARY),),
     ),
     RuleSet(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from storage.core.setting import Setting, Switch
-from storage.core.subject import Hook, Subject
+from storage.core.subject import HelpEntry, Hook, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.refusals import AnyReason
 from storage.domain.translation import mark as _
@@ -92,6 +92,15 @@ SUBJECT = Subject(
     reasons=RehearsalReason,
     account_settings=(_MAY_REHEARSE,),
     hooks={Hook.REHEARSER: "storage.rehearsal.rehearser.find"},
+    documents=("rehearse",),
+    help_entries=(
+        HelpEntry(
+            "rehearse",
+            _("Rehearse"),
+            _("Fail as Azure does, and see how your clients behave."),
+            after="testing",
+        ),
+    ),
     tidying={"rehearsals": "storage.rehearsal.rehearsals.tidy"},
     urls=("console.rehearsal.urls",),
 )

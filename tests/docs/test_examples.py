@@ -27,6 +27,7 @@ API = DOCS / "management-api.md"
 OPERATIONS = DOCS / "operations.md"
 SNAPSHOTS = DOCS / "snapshots.md"
 TESTING = DOCS / "testing.md"  # see test_testing
+REHEARSE = DOCS / "rehearse.md"  # see test_rehearse
 TEST = """
 import os
 from azure.data.tables import TableServiceClient
@@ -39,7 +40,11 @@ def test_tables():
 
 
 def with_example(language: str) -> list[Path]:
-    return [document for document in DOCUMENTS if document != TESTING and blocks(document, language)]
+    return [
+        document
+        for document in DOCUMENTS
+        if document not in (TESTING, REHEARSE) and blocks(document, language)
+    ]
 
 
 def run(command: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
