@@ -14,6 +14,7 @@ from storage.activity.catalog_change import invalidating_catalogs
 from storage.domain.access.actor import SERVER
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 
 _LONGEST: Final = 24  # characters of a name
 
@@ -63,7 +64,9 @@ def ensure(declared: Iterable[AccountKeys]) -> None:
                 continue
         with invalidating_catalogs():
             former = lock_if_exists(keys.name)
-            account = former or accounts.unsaved(keys.name, keys.kind)
+            account = former or accounts.unsaved(
+                keys.name, keys.kind, may_rehearse=keys.name == DEVELOPMENT_ACCOUNT
+            )
             accounts.store(account, keys.primary, keys.secondary)
             verb = AccountVerb.CREATE if former is None else AccountVerb.KEY_ROTATE
             activity.record(verb, SERVER, account=account, detail={"declared": True})

@@ -178,6 +178,8 @@ def test_declared_accounts_exist_with_their_keys():
     declarations.ensure([AccountKeys("ada", KEY), AccountKeys("bob", KEY, KEY)])
     declarations.ensure([AccountKeys("ada", KEY)])
     assert [sealed_keys.keys_of(account)[0] for account in Account.objects.all()] == [KEY, KEY]
+    declarations.ensure([AccountKeys("devstoreaccount1", DEVELOPMENT_KEY)])
+    assert [account.name for account in Account.objects.filter(may_rehearse=True)] == ["devstoreaccount1"]
 
 
 def test_development_account_on_loopback_only(monkeypatch):
