@@ -16,7 +16,7 @@ def draw(seed: int, rule: int, agent: str, number: int, purpose: str = "") -> fl
 
 
 def lognormal(p50: float, p99: float, drawn: float) -> float:
-    """Return a value of the distribution with this median and 99th percentile."""
+    """Return a log-normal value with this median and 99th percentile."""
     if p50 <= 0 or p99 <= p50:
         return p50
     deviations = NormalDist().inv_cdf(min(max(drawn, 1e-6), _TAIL))
