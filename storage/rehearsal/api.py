@@ -14,6 +14,7 @@ from storage.domain.refusals import AnyReason, Refused
 from storage.models import Rehearsal
 from storage.people import idempotency_keys
 from storage.rehearsal import rehearsals, serializers, summaries
+from storage.rehearsal.report import dump_report, make_report
 from storage.rehearsal.subject import RehearsalReason
 from storage.rehearsal.summaries import summarize
 from storage.rest import idempotency, problems
@@ -49,6 +50,7 @@ class RehearsalViewSet(AccountScopedViewSet):
         "create": Capability.MANAGE_TABLES,
         "retrieve": Capability.READ,
         "stop": Capability.MANAGE_TABLES,
+        "report": Capability.READ,
         "requests": Capability.READ,
     }
 
@@ -65,8 +67,8 @@ class RehearsalViewSet(AccountScopedViewSet):
         before = self.read_number_cursor(read["cursor"])
         if before is not None:
             rows = rows.filter(pk__lt=before)
-        found = summarize(rows.order_by("-pk")[: read["limit"] + 1])
-        return self.answer_page(take_page(found, read["limit"], lambda it: str(it.id)))
+        listed = summarize(rows.order_by("-pk")[: read["limit"] + 1])
+        return self.answer_page(take_page(listed, read["limit"], lambda it: str(it.id)))
 
     @operation(
         "start_rehearsal",
@@ -122,6 +124,16 @@ class RehearsalViewSet(AccountScopedViewSet):
         found = self._find(rehearsal)
         rehearsals.stop(found, by=self.by)
         return self.answer(*summarize([found]))
+
+    @operation(
+        "get_rehearsal_report",
+        "Get the report on a rehearsal",
+        "Says what each client did with the failures, also while the rehearsal runs, and compares it with the rehearsal"
+        " before.",
+        answer=serializers.ReportSerializer,
+    )
+    def report(self, request: Request, account: str, rehearsal: int) -> Response:
+        return self.answer(dump_report(make_report(self._find(rehearsal))))
 
     @operation(
         "list_rehearsed_requests",
@@ -199,6 +211,7 @@ urlpatterns = [
     api_path(f"{ACCOUNT}/rehearsals", RehearsalViewSet, "rehearsals", get="index", post="create"),
     api_path(_REHEARSAL, RehearsalViewSet, "rehearsal", get="retrieve"),
     api_path(f"{_REHEARSAL}/stop", RehearsalViewSet, "rehearsal-stop", post="stop"),
+    api_path(f"{_REHEARSAL}/report", RehearsalViewSet, "rehearsal-report", get="report"),
     api_path(f"{_REHEARSAL}/requests", RehearsalViewSet, "rehearsal-requests", get="requests"),
     api_path(f"{ACCOUNT}/rehearsal-sets", RehearsalSetViewSet, "rehearsal-sets", get="index"),
     api_path(

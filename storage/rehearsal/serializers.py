@@ -11,6 +11,7 @@ from storage.core.rehearsals import ExchangedChange
 from storage.domain.refusals import Refused
 from storage.rehearsal import rehearsals
 from storage.rehearsal.durations import read_duration
+from storage.rehearsal.findings import FindingKind, Severity
 from storage.rehearsal.rules import RULES_LIMIT, dump_rules
 from storage.rehearsal.sets import READY, RuleSet
 from storage.rehearsal.summaries import RehearsalSummary
@@ -128,7 +129,7 @@ class RehearsedExchangeSerializer(TypedSerializer):
     seconds: float
     number: Annotated[int, "Position among the requests of its client, from 1."]
     agent: str
-    credential: Annotated[str, "Its kind and name, such as `shared_key:key1`."]
+    credential: Annotated[str, "Its kind and name, such as `authenticated:key1`."]
     operation: Annotated[str, {"source": "exchange.operation"}]
     method: Annotated[str, {"source": "exchange.method"}]
     table: Annotated[str, {"source": "exchange.table"}]
@@ -160,6 +161,56 @@ class RehearsedExchangeSerializer(TypedSerializer):
         bool | None, {"source": "exchange.applied"}, "Whether a write was committed; null for reads."
     ]
     warnings: Annotated[list[str], {"source": "exchange.warnings"}, "Rules of Azure that it broke."]
+
+
+class FindingSerializer(TypedSerializer):
+    kind: FindingKind
+    severity: Annotated[Severity, "A `fault` is an error of the client; a `note` is good to know."]
+    text: Annotated[str, "A sentence: what was sent, what came back, what came next."]
+    remedy: Annotated[str, "What the client can do; may be empty."]
+    count: Annotated[int, "How many times it was seen."]
+    requests: Annotated[list[str], "`x-ms-request-id` of requests that show it, at most ten, in order."]
+
+
+class ClientReportSerializer(TypedSerializer):
+    agent: str
+    credential: Annotated[str, "Its kind and name, such as `authenticated:key1`."]
+    requests: int
+    faulted: int
+    findings: list[FindingSerializer]
+
+
+class AgentFindingSerializer(TypedSerializer):
+    agent: str
+    kind: FindingKind
+
+
+class ComparisonSerializer(TypedSerializer):
+    id: Annotated[int, "Of the rehearsal before."]
+    new: list[AgentFindingSerializer]
+    gone: list[AgentFindingSerializer]
+    kept: list[AgentFindingSerializer]
+
+
+class ReportedRehearsalSerializer(TypedSerializer):
+    of = RehearsalSummary
+    names = tuple(name for name in RehearsalSerializer.names if name != "rules")
+    state: Literal["running", "ended"]
+
+
+class ReportSerializer(TypedSerializer):
+    # JSON of storage.rehearsal.report.dump_report
+
+    rehearsal: ReportedRehearsalSerializer
+    held: Annotated[bool, "Whether there were requests, and no finding is a fault."]
+    badge: Annotated[str, "A text that says so, once the rehearsal has ended; else empty."]
+    requests: int
+    faulted: Annotated[int, "Requests that a rule has struck."]
+    is_final: Annotated[bool, "Whether the rehearsal has ended."]
+    clients: list[ClientReportSerializer]
+    compared_with: Annotated[
+        ComparisonSerializer | None, "The rehearsal before, of the same set and table; null for the first."
+    ]
 
 
 class RuleSetSerializer(TypedSerializer):

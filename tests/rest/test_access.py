@@ -98,6 +98,7 @@ OPERATIONS = [
     ("POST", "accounts/acme/rehearsals", TABLES, {"set": 1}, 400),
     ("GET", "accounts/acme/rehearsals/0", READ, None, 404),
     ("POST", "accounts/acme/rehearsals/0/stop", TABLES, None, 404),
+    ("GET", "accounts/acme/rehearsals/0/report", READ, None, 404),
     ("GET", "accounts/acme/rehearsals/0/requests", READ, None, 404),
     ("GET", "accounts/acme/rehearsal-sets", READ, None, 200),
     ("PUT", "accounts/acme/rehearsal-sets/own", TABLES, {}, 400),
