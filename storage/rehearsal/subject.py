@@ -3,7 +3,7 @@
 from typing import Final
 
 from storage.core.setting import Setting, Switch
-from storage.core.subject import HelpEntry, Hook, Subject
+from storage.core.subject import Command, CommandGroup, HelpEntry, Hook, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.refusals import AnyReason
 from storage.domain.translation import mark as _
@@ -101,6 +101,15 @@ SUBJECT = Subject(
             after="testing",
         ),
     ),
+    commands=(
+        Command(
+            "rehearse",
+            CommandGroup.PEOPLE,
+            2,
+            "Rehearse failures in an account, and report what its clients did.",
+        ),
+    ),
+    has_commands=True,
     tidying={"rehearsals": "storage.rehearsal.rehearsals.tidy"},
     urls=("console.rehearsal.urls",),
 )

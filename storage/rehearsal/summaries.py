@@ -1,8 +1,8 @@
 """Rehearsals and their requests, as the doors show them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -58,6 +58,16 @@ def summarize(rows: Iterable[Rehearsal]) -> list[RehearsalSummary]:
         )
         for row in listed
     ]
+
+
+def dump_summary(summary: RehearsalSummary) -> dict[str, Any]:
+    """Serialize a summary to JSON."""
+    return {
+        name: value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        if isinstance(value, datetime)
+        else value
+        for name, value in asdict(summary).items()
+    }
 
 
 def _by_rehearsal(rows: QuerySet[Any], number: Sum | Count) -> dict[int, int]:
