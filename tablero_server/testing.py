@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -88,10 +88,89 @@ class Account:
             **self.service.settings,
         }
         made = self.service.request("POST", f"accounts/{self.name}/branches", body)
-        return self.service.account_of(made["account"])
+        branch = self.service.account_of(made["account"])
+        self.service.allow_rehearsals(branch)
+        return branch
+
+    @contextmanager
+    def rehearse(
+        self, name: str = "", *, rules: Sequence[Mapping[str, Any]] | None = None, **options: Any
+    ) -> "Iterator[Rehearsal]":
+        """Rehearse failures by a set of rules, or by ``rules``, until the end of the block.
+
+        Options are those of ``POST rehearsals`` of the management API: seed, table, scale, duration.
+        """
+        body = {
+            **({"set": name} if name else {}),
+            **({} if rules is None else {"rules": list(rules)}),
+            **{option: value for option, value in options.items() if value is not None},
+        }
+        path = f"accounts/{self.name}/rehearsals"
+        started = self.service.request("POST", path, body)
+        run = Rehearsal(self.service, f"{path}/{started['id']}", started["set"], started["seed"])
+        try:
+            yield run
+        finally:
+            run.stop()
 
     def delete(self) -> None:
         self.service.request("DELETE", f"accounts/{self.name}?with_tables=true")
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """Rehearsal of failures; the report on its clients is the JSON of the management API."""
+
+    service: "Service"
+    path: str
+    name: str  # name of the set of rules
+    seed: int
+
+    def stop(self) -> None:
+        self.service.request("POST", f"{self.path}/stop")
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """Report on the clients up to now."""
+        report: dict[str, Any] = self.service.request("GET", f"{self.path}/report")
+        return report
+
+    @property
+    def held(self) -> bool:
+        """Verdict: there were requests, and no finding is a fault."""
+        return bool(self.report["held"])
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """Findings about all clients, each with the user agent of its client."""
+        return [
+            {"agent": client["agent"], **finding}
+            for client in self.report["clients"]
+            for finding in client["findings"]
+        ]
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return the requests in the order in which they were answered, each with the rules that struck it."""
+        exchanges: list[dict[str, Any]] = []
+        path: str | None = f"{self.path}/requests?limit=500"
+        while path is not None:
+            page = self.service.request("GET", path)
+            exchanges += page["items"]
+            path = page["next"] and page["next"].partition(f"{API}/")[2]
+        return exchanges
+
+    def check(self) -> None:
+        """Raise an AssertionError that says what the clients did wrong, if they did."""
+        title = f"under {self.name} (seed {self.seed})"
+        faults = [finding for finding in self.findings if finding["severity"] == "fault"]
+        sentences = [
+            f"\n- {it['text']} ({it['count']} times; x-ms-request-id {', '.join(it['requests'])}) {it['remedy']}"
+            for it in faults
+        ]
+        if faults:
+            raise AssertionError(f"Not held {title}:{''.join(sentences)}")
+        if not self.report["requests"]:
+            raise AssertionError(f"Nothing was requested {title}.")
 
 
 @dataclass(frozen=True)
@@ -111,7 +190,14 @@ class Service:
     def create_account(self, name: str | None = None, **settings: Any) -> Account:
         """Return a new account; settings are those of ``POST accounts`` of the management API."""
         body = {"name": name or _new_name(), **self.settings, **settings}
-        return self.account_of(self.request("POST", "accounts", body))
+        account = self.account_of(self.request("POST", "accounts", body))
+        self.allow_rehearsals(account)
+        return account
+
+    def allow_rehearsals(self, account: Account) -> None:
+        """Let failures be rehearsed in an account of tests; an older server has no rehearsals."""
+        with contextlib.suppress(ServerError):
+            self.request("PATCH", f"accounts/{account.name}", {"may_rehearse": True})
 
     def branch_of(self, name: str, load: Callable[[Account], object]) -> Account:
         """Return a new account with the data of a seed, which ``load`` writes once for all processes of the run."""
@@ -471,7 +557,12 @@ def main() -> None:
         return
     with join(arguments.run) as service:
         account = service.create_account()
-        told = {"url": service.url, "token": service.token, "connectionString": account.connection_string}
+        told = {
+            "url": service.url,
+            "token": service.token,
+            "account": account.name,
+            "connectionString": account.connection_string,
+        }
         _say(json.dumps(told))
         sys.stdin.read()
 

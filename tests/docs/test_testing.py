@@ -103,7 +103,7 @@ def test_pytest(environment: Mapping[str, str], strict_project: Path) -> None:
     for workers in ("2", "0"):
         done = run(pytest_command("-n", workers), strict_project, {**environment, **STRICT})
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "5 passed" in done.stdout
+        assert "7 passed" in done.stdout
         assert "Warning" not in done.stdout + done.stderr
 
 
@@ -185,7 +185,7 @@ def test_node(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "pass 2\n" in done.stdout
+    assert "pass 4\n" in done.stdout
 
 
 # a rejected promise without a handler, or a pending one, would end Node with another message
