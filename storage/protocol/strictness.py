@@ -17,7 +17,8 @@ from storage.domain.values.edm import INT32
 from storage.protocol.call import Call
 from storage.protocol.negotiation import FIRST_WITHOUT_ATOM
 
-_LONG_NUMBER: Final = re.compile(r"[0-9]{10}")  # digits that may be beyond Int32
+# digits that may be beyond Int32, but not those at the beginning or in the middle of a text
+_LONG_NUMBER: Final = re.compile(r"(?<![^\s(-])[0-9]{10}")
 # the tokens of a key in an address, as the service's library reads it
 _KEY_TOKENS: Final = re.compile(r"(?:\s++|[=,]|'(?:[^']++|'')*+'|[^\W\d]\w*+|-?\d++)*+")
 
