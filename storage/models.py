@@ -515,6 +515,31 @@ class RequestSeries(models.Model):
         return f"{self.account_id}/{self.table_id} at {self.period}"
 
 
+class QueryShape(models.Model):
+    """Queries of a table on a day with the same filter apart from its values; see storage.metrics.query_shapes."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
+    table_id = models.BigIntegerField()
+    day = models.DateField()
+    digest = models.CharField(max_length=32)  # digest of shape and client
+    shape = models.TextField()  # the filter with … for each value; empty without one
+    path = models.CharField(max_length=16)  # domain.filters.access_plan.AccessPath
+    client = models.CharField(max_length=128)  # User-Agent
+    requests = models.BigIntegerField()
+    entities = models.BigIntegerField()  # that they returned
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("account", "table_id", "day", "digest"), name="one_count_of_a_shape"
+            ),
+        )
+        indexes = (models.Index(fields=("day",), name="query_shapes_by_day"),)
+
+    def __str__(self) -> str:
+        return self.shape
+
+
 class SizeSample(models.Model):
     """Size of an account or table at a time; stored only when it has changed."""
 

@@ -51,6 +51,7 @@ SUBJECTS: Final = (
     "requests",
     "rehearsal",
     "entities",
+    "design",
     "comments",
     "queries",
     "bulk_edit",

@@ -76,7 +76,7 @@ class Series(Ledger[Key, PeriodCounts]):
             self._count(key, total)
 
     def _store(self, counted: Mapping[Key, PeriodCounts]) -> None:
-        tables = _table_ids({key[1:] for key in self._counted})
+        tables = table_ids({key[1:] for key in self._counted})
         new = {(minute, account_id, tables.get((account_id, name))) for minute, account_id, name in counted}
         # a table may have been addressed by several spellings
         rows: defaultdict[tuple[datetime, int, int], PeriodCounts] = defaultdict(PeriodCounts)
@@ -98,7 +98,7 @@ class Series(Ledger[Key, PeriodCounts]):
             del self._counted[key]  # there is no such table; others must have its place
 
 
-def _table_ids(names: Collection[tuple[int, str]]) -> dict[tuple[int, str], int]:
+def table_ids(names: Collection[tuple[int, str]]) -> dict[tuple[int, str], int]:
     """Return table ids by account and name, WHOLE for an empty name; unknown names are omitted."""
     ids: dict[tuple[int, str], int] = dict.fromkeys((it for it in names if not it[1]), WHOLE)
     # failed requests may name tables in characters that PostgreSQL cannot store

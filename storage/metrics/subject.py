@@ -66,6 +66,7 @@ SUBJECT = Subject(
         ),
     ),
     tidying={
+        "queries": "storage.metrics.query_shapes.tidy",
         "series": "storage.metrics.series.tidy",
         "sizes": "storage.metrics.sizes.tidy",
         "usage": "storage.metrics.usage.tidy",

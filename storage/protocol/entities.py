@@ -91,6 +91,7 @@ async def query(call: Call) -> Answer:
         call.terms,
         includes_deleted=call.grant.reads_deleted_tables,
     )
+    call.observed.entities = len(page.entities)
     body, following = formats.write_page(call.context(form, table), page)
     headers = [call.content_type(form), *as_of.write(moment, call.dialect)]
     if following is not None:

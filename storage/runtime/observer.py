@@ -35,6 +35,7 @@ from storage.domain.requests.series import (
     write_credential,
 )
 from storage.health import database_version
+from storage.metrics.query_shapes import QuerySample, QueryShapes
 from storage.metrics.series import Series
 from storage.metrics.table_use import TableWrites
 from storage.metrics.usage import Uses
@@ -63,7 +64,6 @@ _KEPT_SIZE: Final = 8 * 1024 * 1024  # bytes that were sent
 
 _KINDS_LIMIT: Final = 10_000  # kinds of requests between two writes, with their tables
 _PARTITIONS_LIMIT: Final = 4096  # partitions counted between two writes
-_FILTERS_LIMIT: Final = 32  # queries of a table whose partition is looked at between two writes
 
 _Table = tuple[int, str]  # account id, and a table's name as addressed
 
@@ -86,14 +86,6 @@ class _Use:
 
 
 @dataclass(slots=True)
-class _Queries:
-    """Filtered queries of a table; only the first filter is kept, as parsing each would be slow."""
-
-    number: int = 0
-    sample: list[Filter] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class _Batch:
     """Records since the last write; keys are plain tuples, which cost half as much as named ones."""
 
@@ -103,7 +95,7 @@ class _Batch:
     names: dict[int, str] = field(default_factory=dict)  # names of accounts
     partitions: dict[tuple[int, str, str], int] = field(default_factory=dict)
     uncounted: dict[_Table, int] = field(default_factory=dict)  # requests for other partitions than those
-    queries: dict[_Table, "_Queries"] = field(default_factory=dict)
+    queries: dict[_Table, QuerySample] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)  # tables
     slow: SlowQueries = field(default_factory=SlowQueries)
     samples: list[KeptRequest] = field(default_factory=list)
@@ -151,15 +143,13 @@ class _Batch:
             table = partition[:2] if len(self.uncounted) < _PARTITIONS_LIMIT else (partition[0], "")
             self.uncounted[table] = self.uncounted.get(table, 0) + 1
 
-    def add_query(self, table: _Table, root: Filter) -> None:
+    def add_query(self, table: _Table, root: Filter | None, agent: bytes, entities: int) -> None:
         queries = self.queries.get(table)
         if queries is None:
             if len(self.queries) >= _PARTITIONS_LIMIT:
                 return
-            queries = self.queries[table] = _Queries()
-        queries.number += 1
-        if len(queries.sample) < _FILTERS_LIMIT:
-            queries.sample.append(root)
+            queries = self.queries[table] = QuerySample()
+        queries.add(root, agent, entities)
 
 
 def _minute(batch: _Batch) -> datetime:
@@ -174,6 +164,7 @@ class Observer:
         self._batch = _Batch(_now())
         self._series = Series(process)
         self._uses = Uses(process)
+        self._query_shapes = QueryShapes()
         self._table_writes = TableWrites()
         self._scans = ScanCosts()
         self._requests = RequestLog()
@@ -243,8 +234,8 @@ class Observer:
                 batch.new_partition(partition)
             else:
                 batch.partitions[partition] = number + 1
-        elif observed.query is not None and observed.query.filter is not None:
-            batch.add_query((account_id, table), observed.query.filter)
+        elif observed.query is not None:
+            batch.add_query((account_id, table), observed.query.filter, observed.agent, observed.entities)
         return (
             requests <= self._sample
             or seconds >= self._slow
@@ -332,6 +323,7 @@ class Observer:
         ledgers = (
             self._uses,
             self._series,
+            self._query_shapes,
             self._table_writes,
             self._scans,
             self._requests,
@@ -373,6 +365,7 @@ class Observer:
         for (*kind, _), tally in batch.tallies.items():
             counted.setdefault(RequestKind(*kind), Tally()).add(coarsened(tally))
         self._series.add(minute, _counts_by_table(batch))
+        self._query_shapes.add(batch.began, batch.queries)
         self._table_writes.add(batch.began, batch.written)
         self._scans.add(batch.began, batch.slow)
         self._prometheus.add(counted, batch.names, self._labelled)
@@ -424,10 +417,10 @@ def _partitions(batch: _Batch) -> Iterator[tuple[_Table, str, int]]:
     for (account_id, table, partition), number in batch.partitions.items():
         yield (account_id, table), partition, number
     for place, queries in batch.queries.items():
-        keys = Counter(key_range(root).partition.single for root in queries.sample)
+        keys = Counter(key_range(query.filter).partition.single for query in queries.first)
         for key, number in keys.items():
             if key is not None:
-                yield place, key, round(number * queries.number / len(queries.sample))
+                yield place, key, round(number * queries.number / len(queries.first))
 
 
 def _client(

@@ -77,6 +77,7 @@ class ObservedRequest:
     refused_key: EntityKey | None = None  # key of the refused entity, if it is known
     expected: int | None = None  # the Timestamp in ticks that If-Match has asked of it
     query: EntityQuery | None = None
+    entities: int = 0  # that the query returned
     warnings: tuple[str, ...] = ()  # rules of Azure that were broken, and that the account does not insist on
     partition: str | None = None  # the PartitionKey of an entity or a change set
     answered: float = 0.0

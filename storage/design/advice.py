@@ -1,0 +1,147 @@
+"""Advice on queries: the access path of each shape, and the pattern of keys that would serve it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from storage.domain.errors import StorageError
+from storage.domain.filters.access_plan import AccessPath, Improvement, plan_access
+from storage.domain.filters.ast import Comparison, Filter, Operator, conjuncts
+from storage.domain.filters.parser import parse
+from storage.domain.requests.cleaning import LEFT_OUT
+from storage.domain.values.edm import Edm
+from storage.metrics.query_shapes import ShapeCount
+
+_KEYS: Final = ("PartitionKey", "RowKey")
+_RANGES: Final = (Operator.GT, Operator.GE, Operator.LT, Operator.LE)
+_NUMBERS: Final = (Edm.INT32, Edm.INT64)
+
+
+class Pattern(StrEnum):
+    """Pattern of table design, by its section of the document."""
+
+    POINT_READS = "point-reads"
+    SECOND_COPY_WITHIN = "second-copy-within-a-partition"
+    SECOND_COPY_ACROSS = "second-copy-across-partitions"
+    LOG_TAIL = "log-tail"
+    SUMMARY = "summary-entities"
+
+
+@dataclass(frozen=True, slots=True)
+class SecondCopy:
+    """Keys of a second copy, as expressions of bulk edits; ``table`` is a new one, empty for the same."""
+
+    partition_key: str
+    row_key: str
+    table: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Pattern that would serve a query; ``properties`` are those that it looks for."""
+
+    pattern: Pattern
+    properties: tuple[str, ...] = ()
+    copy: SecondCopy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryUse:
+    """Queries of one shape: how often, the entities that Azure reads for them, and what would serve them."""
+
+    count: ShapeCount
+    read: int | None  # entities read for one query on Azure; None if it depends on the values
+    indexed: bool  # here an index finds the entities
+    advice: Advice | None
+
+    @property
+    def path(self) -> AccessPath:
+        return self.count.path
+
+    @property
+    def returned(self) -> float:
+        """Return the mean number of entities of a page."""
+        return self.count.entities / self.count.requests if self.count.requests else 0.0
+
+    @property
+    def read_for_one(self) -> float | None:
+        """Return how many entities Azure reads for one that it returns."""
+        if self.read is None or not self.count.entities:
+            return None
+        return self.read * self.count.requests / self.count.entities
+
+    @property
+    def is_costly(self) -> bool:
+        return self.path in (AccessPath.PARTITION_RANGE, AccessPath.TABLE_SCAN)
+
+
+def read_shape(shape: str) -> Filter | None:
+    """Parse a shape, with a text in the place of each value; None without a filter, or if it was shortened."""
+    if not shape or shape == LEFT_OUT:
+        return None
+    try:
+        return parse(shape.replace(LEFT_OUT, "'x'"))
+    except StorageError:
+        return None
+
+
+def advise(count: ShapeCount, types: dict[str, Edm], table: str) -> Advice | None:
+    """Return the pattern for a shape of queries; None if its path is good, or no pattern is known to serve it.
+
+    ``types`` are those of the table's properties.
+    """
+    if count.is_rest or count.path in (AccessPath.POINT, AccessPath.RANGE):
+        return None
+    root = read_shape(count.shape)
+    if root is None:
+        # all entities again and again
+        return Advice(Pattern.SUMMARY) if not count.shape else None
+    plan = plan_access(root)
+    if plan.improvement is Improvement.READ_POINTS:
+        return Advice(Pattern.POINT_READS)
+    comparisons = [it for it in conjuncts(root) if isinstance(it, Comparison)]
+    equal = _names(comparisons, (Operator.EQ,))
+    ranges = _names(comparisons, _RANGES)
+    within = "PartitionKey" in equal
+    if sought := [name for name in equal if name not in (*_KEYS, "Timestamp")]:
+        return _copy_by(sought, types, table, within=within)
+    if times := [name for name in ranges if name == "Timestamp" or types.get(name) is Edm.DATETIME]:
+        return Advice(Pattern.LOG_TAIL, tuple(times[:1]))
+    if numbers := [name for name in ranges if name not in _KEYS]:
+        return _copy_by(numbers[:1], types, table, within=within)
+    if "RowKey" in equal and not within:
+        copy = SecondCopy("RowKey", "PartitionKey", f"{table}ByRowKey"[:63])
+        return Advice(Pattern.SECOND_COPY_ACROSS, ("RowKey",), copy)
+    return None
+
+
+def _names(comparisons: Sequence[Comparison], operators: Sequence[Operator]) -> list[str]:
+    return list(dict.fromkeys(it.property for it in comparisons if it.operator in operators))
+
+
+def _copy_by(names: Sequence[str], types: dict[str, Edm], table: str, *, within: bool) -> Advice:
+    """Return the second copy whose keys begin with properties."""
+    texts = [_as_text(name, types.get(name)) for name in names]
+    if within:
+        row_key = f"concat('{names[0]}_', {_joined([*texts, 'RowKey'])})"
+        copy = SecondCopy("PartitionKey", row_key)
+        return Advice(Pattern.SECOND_COPY_WITHIN, tuple(names), copy)
+    name = "".join(it[:1].upper() + it[1:] for it in names if it.isalnum())
+    copy = SecondCopy(
+        texts[0] if len(texts) == 1 else f"concat({_joined(texts)})",
+        f"concat({_joined(['PartitionKey', 'RowKey'])})",
+        f"{table}By{name}"[:63],
+    )
+    return Advice(Pattern.SECOND_COPY_ACROSS, tuple(names), copy)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return ", '_', ".join(texts)
+
+
+def _as_text(name: str, type_: Edm | None) -> str:
+    """Return an expression of a property whose texts are sorted as its values."""
+    if type_ in (None, Edm.STRING):
+        return name
+    return f"pad({name}, 10)" if type_ in _NUMBERS else f"string({name})"

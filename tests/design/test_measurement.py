@@ -1,0 +1,96 @@
+"""Partitions, keys and kinds of real tables, counted or sampled."""
+
+import pytest
+from django.db import connection
+
+from storage.design import design
+from storage.design.design import describe
+from storage.sql import design as statements
+from storage.sql import django as sql
+from storage.sql.relations import relation_of
+
+
+@pytest.fixture(autouse=True)
+def _forgetful():
+    design._kept.clear()
+
+
+@pytest.fixture
+def fill(table):
+    """Return `fill(number, pk, rk, props)`, which adds so many rows by SQL expressions of `i`."""
+
+    def fill(number, pk, rk, props="'{}'::jsonb"):
+        relation = relation_of(table)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO {relation} (pk, rk, ts, props, anns, vals) SELECT {pk}, {rk}, i, {props}, '', 'xx'"
+                f" FROM generate_series(1, {number}) AS i"
+            )
+            cursor.execute(f"ANALYZE {relation}")
+
+    return fill
+
+
+def test_all_partitions_are_counted(table, fill):
+    fill(1_100, "CASE WHEN i <= 1000 THEN 'big' ELSE 'p' || i END", "lpad(i::text, 9, '0')")
+    counted = describe(table).shape.partitions
+    assert (counted.number, counted.entities, counted.single, counted.is_exact) == (101, 1_100, 100, True)
+    assert counted.largest[0] == ("big", 1_000, 1_000 * (3 + 9 + 2))
+    assert [tuple(it) for it in counted.classes] == [(1, 100, 100), (1_000, 1, 1_000)]
+
+
+def test_an_empty_table_has_no_findings(table):
+    described = describe(table)
+    assert (described.shape.partitions.number, described.findings) == (0, [])
+
+
+def test_sampled_partitions_are_near_the_truth(table, fill):
+    """One partition has half of the entities, and 500 have the other half."""
+    fill(20_000, "CASE WHEN i <= 10000 THEN 'big' ELSE 'p' || i % 500 END", "lpad(i::text, 9, '0')")
+    statement = statements.sampled_partitions(relation_of(table), 20_000, share=60, rows=600, most=100_000)
+    sampled = sql.run_in_lane(statement)
+    assert not sampled.is_exact
+    assert sampled.largest[0][:2] == ("big", 10_000)
+    assert 350 <= sampled.number <= 650
+    classes = {it.least: it for it in sampled.classes}
+    assert 8_000 <= classes[10_000].entities <= 12_000 and classes[10_000].partitions == 1
+
+
+def kinds_of(described):
+    return {str(it.kind): it for it in described.findings}
+
+
+def test_one_partition_names_a_property_that_divides_it(table, fill):
+    fill(
+        2_000,
+        "'all'",
+        "lpad(i::text, 9, '0')",
+        "jsonb_build_object('Dept', 'sd' || i % 20, 'Mail', 'sm' || i)",
+    )
+    findings = kinds_of(describe(table))
+    assert set(findings) == {"one-partition"}
+    assert findings["one-partition"].edit == {"operations": [{"op": "key", "partition_key": "Dept"}]}
+    assert "All 2,000 entities" in findings["one-partition"].text
+
+
+def test_the_width_of_numbers_is_that_of_the_whole_table(table, fill):
+    fill(3_000, "'p' || i % 7", "'order-' || CASE WHEN i = 2999 THEN 123456789 ELSE i END")
+    findings = kinds_of(describe(table))["unpadded-numbers"]
+    assert findings.edit == {
+        "operations": [{"op": "key", "row_key": "concat('order-', pad(substring(RowKey, 6), 9))"}]
+    }
+
+
+def test_kinds_and_types_are_told_apart(table, fill):
+    fill(
+        1_000,
+        "'p' || lpad((i % 50)::text, 2, '0')",
+        "lpad(i::text, 9, '0')",
+        "CASE i % 2 WHEN 0 THEN jsonb_build_object('First', 'sx', 'Last', 'sy', 'Age', i)"
+        " ELSE jsonb_build_object('Head', 'sx', 'Budget', CASE i % 3 WHEN 0 THEN to_jsonb(i) ELSE '\"sx\"' END) END",
+    )
+    described = describe(table)
+    assert [it.entities for it in described.shape.kinds] == [500, 500]
+    findings = kinds_of(described)
+    assert {"several-kinds", "mixed-types"} <= set(findings)
+    assert findings["mixed-types"].examples == ("Budget",)
