@@ -90,6 +90,10 @@ def evaluate(text, entity=ENTITY, losses=None):
         ("replace('a.b.c', '.', '--')", Edm.STRING, "a--b--c"),
         ("replace('abc', '', 'x')", Edm.STRING, "abc"),
         ("length('🦊ß')", Edm.INT32, 2),
+        ("pad(Count, 3)", Edm.STRING, "007"),
+        ("pad('42', 5L)", Edm.STRING, "00042"),
+        ("pad(Big, 5)", Edm.STRING, str(2**62)),
+        ("pad('007', 0)", Edm.STRING, "007"),
         ("indexof(Name, 'King')", Edm.INT32, 5),
         # times
         ("now()", Edm.DATETIME, 17_956_659_060_000_000),
@@ -158,6 +162,12 @@ def test_a_missing_property_has_no_value(text):
         ("adddays(At, 4000000)", Fault.OUT_OF_RANGE),
         ("adddays(At, INF2)", Fault.OUT_OF_RANGE),
         ("round(Price, 99)", Fault.OUT_OF_RANGE),
+        ("pad(-Count, 5)", Fault.OUT_OF_RANGE),
+        ("pad(Count, 1025)", Fault.OUT_OF_RANGE),
+        ("pad(Name, 5)", Fault.NOT_CONVERTIBLE),
+        ("pad('', 5)", Fault.NOT_CONVERTIBLE),
+        ("pad('٤٢', 5)", Fault.NOT_CONVERTIBLE),
+        ("pad(Price, 5)", Fault.WRONG_TYPE),
     ],
 )
 def test_faults(text, fault):

@@ -187,6 +187,25 @@ _SUBSTRING: Final[Mapping[Types, Signature]] = {
     for numbers in product(_INTEGERS, repeat=count)
 }
 
+_PAD_LIMIT: Final = 1024  # characters, as many as a key can have at most
+
+
+def _pad(_: Scope, value: str | int, width: int) -> str:
+    """Write digits with leading zeros, so that texts sort like numbers; a longer value stays as it is."""
+    if not 0 <= width <= _PAD_LIMIT:
+        raise EvaluationError(Fault.OUT_OF_RANGE, f"0 to {_PAD_LIMIT} characters")
+    text = str(value)
+    if text.isascii() and text.isdigit():
+        return text.rjust(width, "0")
+    if isinstance(value, int):
+        raise EvaluationError(Fault.OUT_OF_RANGE, "a negative number")
+    raise EvaluationError(Fault.NOT_CONVERTIBLE, "not only digits")
+
+
+_PAD: Final[Mapping[Types, Signature]] = {
+    pair: Signature(Edm.STRING, _pad) for pair in product((Edm.STRING, *_INTEGERS), _INTEGERS)
+}
+
 
 # times
 
@@ -345,6 +364,12 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
             "replace(s, old, new)",
             "The text with one part in the place of another, wherever it occurs.",
             _text(_replace, 3),
+        ),
+        Function(
+            "pad",
+            "pad(x, width)",
+            "The digits of a text or whole number with zeros before them, so that texts sort like numbers.",
+            _PAD,
         ),
         Function("length", "length(s)", "The number of characters.", _text(len, 1, Edm.INT32)),
         Function(
