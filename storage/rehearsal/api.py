@@ -27,9 +27,12 @@ from storage.rest.views import AccountScopedViewSet
 
 _FIELDS: Final[Mapping[AnyReason, str]] = {
     RehearsalReason.NO_SUCH_SET: "/set",
+    RehearsalReason.SET_NAME: "/set",
+    RehearsalReason.READY_SET_NAME: "/set",
     RehearsalReason.RULES_MALFORMED: "/rules",
     RehearsalReason.TABLE_NAME: "/table",
 }
+_OWN: Final = "own-rules"  # name of rules that a request starts without one
 _EXAMPLE_RULES: Final = [
     {"name": "throttle", "effect": "throttle", "when": {"operations": ["writes"], "share": 0.2}},
 ]
@@ -98,7 +101,7 @@ class RehearsalViewSet(AccountScopedViewSet):
                 return self._find(int(record.fingerprint)), False
             started = rehearsals.start(
                 self.account,
-                data["set"],
+                data["set"] or _OWN,
                 rules=data.get("rules"),
                 table=data["table"],
                 seed=data.get("seed"),
@@ -189,6 +192,10 @@ class RehearsalSetViewSet(AccountScopedViewSet):
     )
     def update(self, request: Request, account: str, name: str) -> Response:
         body = self.read_body()
+        try:
+            rehearsals.check_name(name)
+        except Refused as refused:
+            raise Problem(problems.CONFLICT, str(refused)) from None
         try:
             saved = rehearsals.save_set(
                 self.account, name, body["rules"], text=body["description"], by=self.by

@@ -59,10 +59,7 @@ def _set(row: RehearsalSet) -> RuleSet:
 
 def save_set(account: Account, name: str, rules: object, *, text: str = "", by: Actor = SERVER) -> RuleSet:
     """Add or replace a set of an account; raises Refused."""
-    if name in READY:
-        raise Refused(RehearsalReason.READY_SET_NAME, set=name)
-    if not _NAME.fullmatch(name):
-        raise Refused(RehearsalReason.SET_NAME, most=64)
+    check_name(name)
     read = read_rules(rules)
     with transaction.atomic():
         stored = lock_by_name(account.name)
@@ -87,6 +84,14 @@ def save_set(account: Account, name: str, rules: object, *, text: str = "", by: 
 
 def _to_json(row: RehearsalSet) -> dict[str, Any]:
     return {"description": row.description, "rules": row.rules}
+
+
+def check_name(name: str) -> None:
+    """Raise Refused for a name that rules of the account's own cannot have."""
+    if name in READY:
+        raise Refused(RehearsalReason.READY_SET_NAME, set=name)
+    if not _NAME.fullmatch(name):
+        raise Refused(RehearsalReason.SET_NAME, most=64)
 
 
 def delete_set(account: Account, name: str, *, by: Actor = SERVER) -> None:
@@ -148,6 +153,8 @@ def start(
     if seed is not None and not 0 <= seed <= MOST_SEED:
         raise Refused(RehearsalReason.SEED, most=MOST_SEED)
     _check_table_name(table, account)
+    if rules is not None:
+        check_name(name)
     chosen = read_rules(rules) if rules is not None else find_set(account, name).rules
     with invalidating_catalogs():
         stored = lock_by_name(account.name)

@@ -1,5 +1,6 @@
 """Rules of a rehearsal: when one strikes, and what it does; their form in JSON."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,6 +16,8 @@ from storage.rehearsal.subject import RehearsalReason
 RULES_LIMIT: Final = 32
 NAME_LIMIT: Final = 64
 _TEXT_LIMIT: Final = 1024  # characters of a key, a name of a table or of a client
+# PostgreSQL's JSON holds neither
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 Value = float | str
 
@@ -303,7 +306,7 @@ def _read_condition(number: int, member: str, value: object) -> object:
                 raise _refuse(number, member, f"a list of {', '.join(sorted(map(str, known)))}")
             return tuple(value)
         case "table" | "partition" | "key_from" | "key_before" | "agent" | "credential":
-            if not isinstance(value, str) or len(value) > _TEXT_LIMIT:
+            if not isinstance(value, str) or len(value) > _TEXT_LIMIT or _UNSTORABLE.search(value):
                 raise _refuse(number, member, f"a text of at most {_TEXT_LIMIT} characters")
             return value
         case "nth":

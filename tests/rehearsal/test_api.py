@@ -79,6 +79,13 @@ def test_the_same_key_starts_one_rehearsal(call, rehearsing):
         ({"rules": "throttle"}, "#/rules"),
         ({"rules": [*RULES, {"effect": "explode"}]}, "#/rules/1"),
         ({"rules": [*RULES, 7]}, "#/rules/1"),
+        ({"rules": [{"effect": "error", "when": {"partition": "a\0"}}]}, "#/rules/0"),
+        ({"rules": [{"effect": []}]}, "#/rules/0"),
+        ({"rules": [{"effect": "delay", "p50": {}}]}, "#/rules/0"),
+        ({"rules": [{"effect": "error", "when": {"operations": [[]]}}]}, "#/rules/0"),
+        ({"set": "a\0"}, "#/set"),
+        ({"set": "a b", "rules": RULES}, "#/set"),
+        ({"set": "flaky", "rules": RULES}, "#/set"),
     ],
     ids=str,
 )

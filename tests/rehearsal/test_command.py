@@ -101,10 +101,10 @@ def test_it_waits_for_the_end(account, run, monkeypatch):
 
 
 def test_rules_of_a_file(account, run, tmp_path):
-    (tmp_path / "busy.json").write_text('[{"effect": "throttle"}]')
-    told = json.loads(run("acme", "--rules", str(tmp_path / "busy.json"), "--for", "2s", "--json"))
+    (tmp_path / "very busy.json").write_text('[{"effect": "throttle"}]')
+    told = json.loads(run("acme", "--rules", str(tmp_path / "very busy.json"), "--for", "2s", "--json"))
     assert (told["set"], told["state"], told["rules"]) == (
-        "busy", "running", [{"name": "throttle", "effect": "throttle"}]
+        "very-busy", "running", [{"name": "throttle", "effect": "throttle"}]
     )  # fmt: skip
     assert json.loads(run("acme", "--stop", "--json"))["state"] == "ended"
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -68,7 +69,7 @@ class Command(DatabaseCommand):
         if starts and asks:
             raise CommandError(f"Start a rehearsal, or use --{asks[0]}.")
         if starts:
-            self._start(chosen, name or Path(str(rules)).stem, rules, **options)
+            self._start(chosen, name or _name_of(str(rules)), rules, **options)
         elif options["list"]:
             self._list(chosen)
         elif asks:
@@ -182,6 +183,11 @@ class Command(DatabaseCommand):
 
     def _write_json(self, content: Any) -> None:
         self.stdout.write(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def _name_of(path: str) -> str:
+    """Return the name of a file in the form of a set's name."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(path).stem)[:64]
 
 
 def _read_rules(path: str) -> Any:
