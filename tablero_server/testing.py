@@ -113,6 +113,10 @@ class Account:
         finally:
             run.stop()
 
+    def change(self, **settings: Any) -> None:
+        """Change settings of the account, such as ``strictness``, like PATCH of the management API."""
+        self.service.request("PATCH", f"accounts/{self.name}", settings)
+
     def delete(self) -> None:
         self.service.request("DELETE", f"accounts/{self.name}?with_tables=true")
 

@@ -103,7 +103,7 @@ def test_pytest(environment: Mapping[str, str], strict_project: Path) -> None:
     for workers in ("2", "0"):
         done = run(pytest_command("-n", workers), strict_project, {**environment, **STRICT})
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "7 passed" in done.stdout
+        assert "8 passed" in done.stdout
         assert "Warning" not in done.stdout + done.stderr
 
 
