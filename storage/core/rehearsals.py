@@ -118,11 +118,13 @@ class Exchange:
     ended: float = 0.0
     operation: str = ""
     method: str = ""
+    client_id: str = ""  # digest of x-ms-client-request-id
     table: str = ""
     partition: str | None = None
     row: str | None = None
     secondary: bool = False
     changes: Sequence[ExchangedChange] = ()
+    body: str = ""  # digest of a body that is not described by changes
     query: str = ""  # digest of the options without a continuation token
     top: int | None = None
     token: str = ""  # digest of the continuation token that was sent

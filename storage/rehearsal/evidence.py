@@ -1,12 +1,13 @@
 """Requests of a client in a rehearsal, as the functions that look for findings read them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from storage.core.rehearsals import Delivery, Exchange
-from storage.domain.access.grants import DELETES, WRITES
+from storage.core.rehearsals import Delivery, Exchange, ExchangedChange
+from storage.domain.access.grants import DELETES, WRITES, Operation
 from storage.rehearsal.findings import (
     HALF_AN_ANSWER,
     NO_ANSWER,
@@ -17,8 +18,28 @@ from storage.rehearsal.findings import (
     find_remedies,
 )
 
-_WITHHELD: Final = {Delivery.CLOSE, Delivery.RESET, Delivery.SILENCE}
+Key = tuple[str, str, str]  # table in lower case, PartitionKey, RowKey
+
+QUERIES: Final = frozenset({Operation.QUERY_ENTITIES, Operation.QUERY_TABLES})
+TABLE_OPERATIONS: Final = frozenset(
+    {Operation.CREATE_TABLE, Operation.DELETE_TABLE, Operation.QUERY_TABLE, Operation.QUERY_TABLES}
+)
+_WITHHELD: Final = frozenset({Delivery.CLOSE, Delivery.RESET, Delivery.SILENCE})
+_RETRYABLE: Final = frozenset({429, 500, 503})
 _MUTATIONS: Final = WRITES | DELETES
+# operations that are told apart by their bodies
+_WITH_BODY: Final = frozenset(
+    {
+        Operation.ENTITY_GROUP_TRANSACTION,
+        Operation.INSERT_ENTITY,
+        Operation.INSERT_OR_MERGE_ENTITY,
+        Operation.INSERT_OR_REPLACE_ENTITY,
+        Operation.UPDATE_ENTITY,
+        Operation.MERGE_ENTITY,
+        Operation.SET_TABLE_ACL,
+        Operation.SET_SERVICE_PROPERTIES,
+    }
+)
 
 
 class Attempt:
@@ -29,13 +50,90 @@ class Attempt:
     def __init__(self, exchange: Exchange, request_id: str) -> None:
         self.exchange = exchange
         self.request_id = request_id
-        self.identity = _identify(
-            exchange
-        )  # equal for requests that ask for the same; None if that is not known
+        self.identity = _identify(exchange)
+
+    @property
+    def began(self) -> float:
+        return self.exchange.began
+
+    @property
+    def ended(self) -> float:
+        return self.exchange.ended
+
+    @property
+    def is_mutation(self) -> bool:
+        return self.exchange.operation in _MUTATIONS
+
+    @property
+    def is_query(self) -> bool:
+        return self.exchange.operation in QUERIES
+
+    @property
+    def is_withheld(self) -> bool:
+        """Return whether the rehearsal kept the answer from the client."""
+        return self.exchange.status == 0 and self.exchange.delivery in _WITHHELD
+
+    @property
+    def is_cut(self) -> bool:
+        return self.exchange.status != 0 and self.exchange.delivery == Delivery.CUT
+
+    @property
+    def is_left(self) -> bool:
+        """Return whether the client closed the connection before the answer."""
+        return self.exchange.status == 0 and self.exchange.delivery not in _WITHHELD
+
+    @property
+    def is_retryable(self) -> bool:
+        """Return whether the request failed in a way that an SDK retries."""
+        return self.exchange.status in _RETRYABLE or self.is_withheld or self.is_cut
+
+    @property
+    def is_read_well(self) -> bool:
+        """Return whether the client got a whole answer, and not an error."""
+        return 200 <= self.exchange.status < 300 and not self.is_cut and not self.exchange.error
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Return whether the client cannot know that its write was committed, though it was."""
+        return self.exchange.applied is True and not self.is_read_well
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        """Return the entities that the request names."""
+        exchange = self.exchange
+        if exchange.changes:
+            return [key_of(change) for change in exchange.changes]
+        if exchange.partition is not None and exchange.row is not None:
+            return [(exchange.table.lower(), exchange.partition, exchange.row)]
+        return ()
+
+    @property
+    def answer(self) -> str:
+        """Return the answer as a fact of a sentence."""
+        if self.exchange.status == 0:
+            return NO_ANSWER
+        if self.is_cut:
+            return HALF_AN_ANSWER
+        return f"{self.exchange.status} {self.exchange.error}".rstrip()
+
+
+def key_of(change: ExchangedChange) -> Key:
+    return change.table.lower(), change.partition, change.row
+
+
+def kind_of(attempt: Attempt) -> tuple[str, ...]:
+    """Return a group of requests: of the same query, or about tables."""
+    exchange = attempt.exchange
+    if exchange.operation in TABLE_OPERATIONS:
+        return ("tables",)
+    return exchange.operation, exchange.table.lower(), exchange.query
 
 
 def _identify(exchange: Exchange) -> int | None:
+    """Return a number that is equal for requests that ask for the same; None if that is not known."""
     if not exchange.operation:
+        return None
+    if exchange.operation in _WITH_BODY and not exchange.changes and not exchange.body:
         return None
     changes = tuple(
         (it.verb, it.table, it.partition, it.row, it.condition, it.content) for it in exchange.changes
@@ -49,6 +147,7 @@ def _identify(exchange: Exchange) -> int | None:
             exchange.row,
             exchange.query,
             exchange.token,
+            exchange.body,
             changes,
         )
     )
@@ -75,11 +174,11 @@ class ClientLog:
     ended: float | None = None  # when the rehearsal ended; None while it runs
     now: float = 0.0  # when the report is made
     scale: float = 1.0  # factor of rates
-    others: Sequence["ClientLog"] = field(default=(), repr=False)
+    tokens_of_others: Collection[str] = frozenset()  # continuation tokens that other clients sent
 
     @property
     def is_final(self) -> bool:
-        """Return whether no request of the client is missing."""
+        """Return whether the client sends nothing more, and no request is missing."""
         return self.ended is not None and self.is_whole
 
     @cached_property
@@ -87,39 +186,86 @@ class ClientLog:
         """Time up to which all requests of the client are known."""
         if self.is_whole:
             return self.ended if self.ended is not None else self.now
-        return self.attempts[-1].exchange.began if self.attempts else 0.0
+        return self.attempts[-1].began if self.attempts else 0.0
+
+    @cached_property
+    def is_sequential(self) -> bool:
+        """Flag of a client that never waits for two answers at the same time."""
+        busy_until = 0.0
+        for attempt in self.attempts:
+            if attempt.began < busy_until:
+                return False
+            if not attempt.is_left:  # the client did not wait for that one
+                busy_until = max(busy_until, attempt.ended)
+        return True
+
+    @cached_property
+    def alike(self) -> Mapping[int, Sequence[Attempt]]:
+        """Attempts that ask for the same, by their identity."""
+        groups: dict[int, list[Attempt]] = {}
+        for attempt in self.attempts:
+            if attempt.identity is not None:
+                groups.setdefault(attempt.identity, []).append(attempt)
+        return groups
+
+    def alike_after(self, attempt: Attempt) -> Sequence[Attempt]:
+        """Return the attempts that ask for the same as another, after its end."""
+        alike = self.alike[attempt.identity] if attempt.identity is not None else ()
+        return alike[bisect_left(alike, attempt.ended, key=lambda it: it.began) :]
+
+    @cached_property
+    def touching(self) -> Mapping[Key, Sequence[Attempt]]:
+        """Attempts that read or change an entity by its keys."""
+        groups: dict[Key, list[Attempt]] = {}
+        for attempt in self.attempts:
+            for key in attempt.keys:
+                groups.setdefault(key, []).append(attempt)
+        return groups
+
+    @cached_property
+    def last_of_kind(self) -> Mapping[tuple[str, ...], Attempt]:
+        """Last attempt of each group."""
+        return {kind_of(attempt): attempt for attempt in self.attempts}
+
+    @cached_property
+    def _beginnings(self) -> Sequence[float]:
+        return [attempt.began for attempt in self.attempts]
+
+    def count_after(self, moment: float) -> int:
+        """Return how many attempts began at a moment or later."""
+        return len(self.attempts) - bisect_left(self._beginnings, moment)
+
+    def next_after(self, moment: float, most: int) -> Sequence[Attempt]:
+        """Return the first attempts that began at a moment or later."""
+        start = bisect_left(self._beginnings, moment)
+        return self.attempts[start : start + most]
+
+    def is_retry(self, failed: Attempt, attempt: Attempt) -> bool:
+        """Return whether an attempt of the same identity is known to follow the failure of another.
+
+        Several workers under one name may each send the same request once. The x-ms-client-request-id tells
+        them apart, because SDKs repeat it in retries.
+        """
+        if attempt.began < failed.ended:
+            return False
+        mark = failed.exchange.client_id
+        return self.is_sequential or bool(mark and mark == attempt.exchange.client_id)
+
+    def query_follows(self, attempt: Attempt, tables: Collection[str]) -> bool:
+        """Return whether the client queries one of some tables soon after an answer."""
+        return any(
+            it.exchange.operation == Operation.QUERY_ENTITIES and it.exchange.table.lower() in tables
+            for it in self.next_after(attempt.ended, 3)
+        )
 
 
-def is_withheld(exchange: Exchange) -> bool:
-    """Return whether a rehearsal kept the whole answer from the client."""
-    return exchange.status == 0 and exchange.delivery in _WITHHELD
-
-
-def gave_up(exchange: Exchange) -> bool:
-    """Return whether the client closed the connection before the answer."""
-    return exchange.status == 0 and exchange.delivery not in _WITHHELD
-
-
-def describe_answer(exchange: Exchange) -> str:
-    """Return an answer as a fact of a sentence."""
-    if exchange.status == 0:
-        return NO_ANSWER
-    if exchange.delivery == Delivery.CUT:
-        return HALF_AN_ANSWER
-    return f"{exchange.status} {exchange.error}".rstrip()
-
-
-def is_mutation(exchange: Exchange) -> bool:
-    return exchange.operation in _MUTATIONS
-
-
-def gather(cases: Iterator[Case], agent: str) -> list[Finding]:
+def gather(cases: Iterable[Case], agent: str) -> list[Finding]:
     """Join the cases of a client with the same sentence; faults come first."""
-    counts: dict[tuple[FindingKind, Severity, str], int] = {}
-    firsts: dict[tuple[FindingKind, Severity, str], Case] = {}
-    requests: dict[tuple[FindingKind, Severity, str], dict[str, None]] = {}
+    counts: dict[tuple[FindingKind, Severity, str, str], int] = {}
+    firsts: dict[tuple[FindingKind, Severity, str, str], Case] = {}
+    requests: dict[tuple[FindingKind, Severity, str, str], dict[str, None]] = {}
     for case in cases:
-        key = case.kind, case.severity, case.template
+        key = case.kind, case.severity, case.template, str(case.facts.get("rule", ""))
         counts[key] = counts.get(key, 0) + 1
         firsts.setdefault(key, case)
         named = requests.setdefault(key, {})
@@ -138,4 +284,10 @@ def gather(cases: Iterator[Case], agent: str) -> list[Finding]:
         )
         for key, case in firsts.items()
     ]
-    return sorted(findings, key=lambda it: (it.severity is not Severity.FAULT, [*FindingKind].index(it.kind)))
+    return sort_findings(findings)
+
+
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings by severity, then by kind."""
+    kinds = [*FindingKind]
+    return sorted(findings, key=lambda it: (it.severity is not Severity.FAULT, kinds.index(it.kind)))

@@ -12,17 +12,32 @@ from django.utils import timezone
 
 from storage.domain.translation import mark as _
 from storage.models import Rehearsal, RehearsalClient, RehearsedRequest
-from storage.rehearsal import other_findings, rehearsals
-from storage.rehearsal.evidence import Attempt, Case, ClientLog, gather
+from storage.rehearsal import other_findings, page_findings, rehearsals, retry_findings, write_findings
+from storage.rehearsal.evidence import Attempt, Case, ClientLog, gather, sort_findings
 from storage.rehearsal.findings import Finding as Finding
 from storage.rehearsal.findings import FindingKind as FindingKind
 from storage.rehearsal.findings import Severity as Severity
 from storage.rehearsal.records import load_exchange
+from storage.rehearsal.write_findings import SharedEntities
 
 CLIENTS_LIMIT: Final = 200  # those with the most requests
 REQUESTS_LIMIT: Final = 200_000  # read for a report, all clients together
+_LEAST_REQUESTS: Final = 1_000  # read of each client
+CHANGES_LIMIT: Final = 200_000  # of entities, read of each client
 
 FINDERS: Final[Sequence[Callable[[ClientLog], Iterator[Case]]]] = (
+    page_findings.find_ignored_token,
+    retry_findings.find_not_retried,
+    retry_findings.find_retried_at_once,
+    retry_findings.find_retried_before_retry_after,
+    retry_findings.find_retried_refused,
+    retry_findings.find_retries_exhausted,
+    write_findings.find_insert_repeated,
+    write_findings.find_update_repeated,
+    write_findings.find_added_twice,
+    write_findings.find_stale_read,
+    other_findings.find_expired_sas,
+    other_findings.find_hot_partition,
     other_findings.find_gave_up,
     other_findings.find_azure_refuses,
 )
@@ -122,36 +137,75 @@ def _agent_findings(clients: Sequence[ClientReport]) -> list[AgentFinding]:
     )
 
 
+def find_cases(log: ClientLog) -> Iterator[Case]:
+    """Find all cases that the requests of one client show."""
+    return chain.from_iterable(find(log) for find in FINDERS)
+
+
 def _report_clients(rehearsal: Rehearsal) -> list[ClientReport]:
     rows = list(
         RehearsalClient.objects.filter(rehearsal=rehearsal).order_by("-requests", "pk")[:CLIENTS_LIMIT]
     )
     ended, now = rehearsals.ended_at(rehearsal), timezone.now()
-    limit = REQUESTS_LIMIT // max(1, len(rows))
-    reports: list[ClientReport] = []
+    limit = max(_LEAST_REQUESTS, REQUESTS_LIMIT // max(1, len(rows)))
+    tokens = _read_tokens(rehearsal) if len(rows) > 1 else {}
+    shared = SharedEntities()
+    findings: dict[int, list[Finding]] = {}
+    faulted: dict[int, int] = {}
     for row in rows:
+        attempts = _read_attempts(row, limit)
         log = ClientLog(
             row.agent,
             row.credential,
-            attempts := _read_attempts(row, max(limit, 1000)),
+            attempts,
             is_whole=len(attempts) >= row.requests,
             ended=None if ended is None else ended.timestamp(),
             now=now.timestamp(),
             scale=rehearsal.scale,
+            tokens_of_others={token for token, clients in tokens.items() if clients - {row.pk}},
         )
-        faulted = sum(bool(attempt.exchange.rules) for attempt in attempts)
-        findings = gather(chain.from_iterable(find(log) for find in FINDERS), row.agent)
-        reports.append(ClientReport(row.agent, row.credential, row.requests, faulted, findings))
-    return reports
+        faulted[row.pk] = sum(bool(attempt.exchange.rules) for attempt in attempts)
+        findings[row.pk] = gather(find_cases(log), row.agent)
+        if len(rows) > 1:
+            shared.add(row.pk, log)
+    agents = {row.pk: row.agent for row in rows}
+    return [
+        ClientReport(
+            row.agent,
+            row.credential,
+            row.requests,
+            faulted[row.pk],
+            sort_findings([*findings[row.pk], *gather(shared.find_lost_updates(row.pk, agents), row.agent)]),
+        )
+        for row in rows
+    ]
+
+
+def _read_tokens(rehearsal: Rehearsal) -> dict[str, set[int]]:
+    """Return which clients sent each continuation token."""
+    clients: dict[str, set[int]] = {}
+    sent = RehearsedRequest.objects.filter(rehearsal=rehearsal, exchange__has_key="token")
+    for token, client in sent.values_list("exchange__token", "client_id")[:REQUESTS_LIMIT]:
+        clients.setdefault(token, set()).add(client)
+    return clients
 
 
 def _read_attempts(client: RehearsalClient, limit: int) -> list[Attempt]:
+    """Read the first requests of a client, as many as fit."""
     rows = RehearsedRequest.objects.filter(client=client, number__lte=limit).annotate(
         written=Cast("exchange", TextField())
     )
-    read = rows.values_list("written", "request_id").iterator(chunk_size=5000)
-    attempts = [Attempt(load_exchange(json.loads(written)), str(request_id)) for written, request_id in read]
-    attempts.sort(key=lambda attempt: attempt.exchange.began)
+    attempts: list[Attempt] = []
+    changes = 0
+    for written, request_id in (
+        rows.order_by("pk").values_list("written", "request_id").iterator(chunk_size=5000)
+    ):
+        attempt = Attempt(load_exchange(json.loads(written)), str(request_id))
+        attempts.append(attempt)
+        changes += len(attempt.exchange.changes)
+        if changes > CHANGES_LIMIT:
+            break
+    attempts.sort(key=lambda attempt: attempt.began)
     return attempts
 
 
