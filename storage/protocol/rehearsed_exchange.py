@@ -36,6 +36,7 @@ from storage.runtime.rehearsed_service import Seen
 _TOKENS: Final = ("NextPartitionKey", "NextRowKey", "NextTableName")
 _CONTINUATION: Final = tuple(f"x-ms-continuation-{name}".encode() for name in _TOKENS)
 _CHANGES: Final = WRITES | DELETES
+_CLIENT_ID: Final = b"x-ms-client-request-id"
 _NUMBERS_LIMIT: Final = 20  # properties of an entity
 
 
@@ -49,6 +50,7 @@ class ReadRequest:
     row: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     changes: Sequence[ExchangedChange] = ()
+    body: str = ""  # digest, if the changes do not describe it
 
 
 @dataclass(slots=True)
@@ -95,6 +97,8 @@ def read_request(call: Call, progress: Progress) -> ReadRequest:
             change = reader.change(request.target.key, reader.members(request.body))
             read.changes = [_describe_change(call.fold(read.table), change)]
     _find_key(read, request.target)
+    if request.body and not read.changes:
+        read.body = blake2b(request.body, digest_size=8).hexdigest()
     return read
 
 
@@ -170,10 +174,12 @@ def describe_exchange(
         ended=now,
         operation=read.operation or "",
         method=resolved.method if resolved is not None else progress.head.method,
+        client_id=_digest(dict(progress.head.fields).get(_CLIENT_ID, b"").decode("latin-1")),
         table=read.table,
         partition=read.partition,
         row=read.row,
         changes=read.changes,
+        body=read.body,
         entities=rehearsed.seen.entities,
         status=status,
         error=error.code if error is not None else _refusal_code(progress),
