@@ -136,6 +136,7 @@ class Hook(Enum):
     )
     SPREADS_TABLES = "is called with nothing, returns whether new tables can be spread over several nodes"
     REHEARSER = "takes an account, returns its storage.core.rehearsals.Rehearser; None without one"
+    REHEARSAL_SETS = "is called with nothing, returns the storage.core.rehearsal_sets.RehearsalSets"
     TRACER = "takes the environment, returns a Tracer of requests and pages; None if nothing is to be sent"
     MEASURES = (
         "is called with nothing, returns values of gauges by their names: see storage.runtime.prometheus"

@@ -141,6 +141,7 @@ _SECTIONS = {
     Resource.WEBHOOK: "webhooks",
     Resource.NOTICE_RULE: "notice_rules",
     Resource.SNAPSHOT_SCHEDULE: "snapshot_schedule",
+    Resource.REHEARSAL_SET: "rehearsal_sets",
 }
 
 

@@ -36,6 +36,7 @@ class DeclaredAccount:
     webhooks: Section | None = None
     notice_rules: Section | None = None
     snapshot_schedule: Section | None = None  # has one item, without a name
+    rehearsal_sets: Section | None = None
 
 
 Manifest = Mapping[str, DeclaredAccount | None]
@@ -60,6 +61,7 @@ class Resource(StrEnum):
     WEBHOOK = "webhook"
     NOTICE_RULE = "notice_rule"
     SNAPSHOT_SCHEDULE = "snapshot_schedule"
+    REHEARSAL_SET = "rehearsal_set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Change:
     resource: Resource
     account: str
     table: Annotated[str, "The table that a policy or index belongs to; else empty."] = ""
-    name: Annotated[str, "Of the table, member, index, webhook or rule; else empty."] = ""
+    name: Annotated[str, "Of the table, member, index, webhook, rule or set; else empty."] = ""
     before: Annotated[Fields, "The members that differ, as they are."] = field(default_factory=dict)
     after: Annotated[Fields, "The members that differ, as they will be."] = field(default_factory=dict)
     problem: Annotated[str, "Why the change would be refused; empty: nothing is known."] = ""

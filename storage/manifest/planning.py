@@ -81,6 +81,7 @@ class _Comparison:
         yield from self._compare(resources.WEBHOOK, declared.webhooks)
         yield from self._compare(resources.NOTICE_RULE, declared.notice_rules)
         yield from self._compare(resources.SNAPSHOT_SCHEDULE, declared.snapshot_schedule)
+        yield from self._compare(resources.REHEARSAL_SET, declared.rehearsal_sets)
 
     def _account_changes(self, declared: DeclaredAccount) -> Iterator[Change]:
         settings = declared.settings

@@ -28,6 +28,9 @@ def describe(account: Account) -> dict[str, Any]:
     schedule = resources.SNAPSHOT_SCHEDULE.stored(account)
     if schedule:
         described["snapshot_schedule"] = _without_nulls(schedule[""])
+    sets = resources.REHEARSAL_SET.stored(account)
+    if sets:
+        described["rehearsal_sets"] = {name: dict(fields) for name, fields in sets.items()}
     described["tables"] = _describe_tables(account)
     return described
 

@@ -17,6 +17,8 @@ from storage.accounts.accounts import NewAccount
 from storage.accounts.refusals import AccountError, AccountKindIsFixed
 from storage.core import lifetimes, registry
 from storage.core.account_settings import SETTINGS
+from storage.core.rehearsal_sets import RehearsalSets
+from storage.core.subject import Hook
 from storage.domain.access.actor import Actor
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability, Role, name_role
@@ -311,6 +313,33 @@ class SnapshotScheduleResource(ResourceKind):
         snapshots.schedule(account, wanted, by=by)
 
 
+class RehearsalSetResource(ResourceKind):
+    resource, capability = Resource.REHEARSAL_SET, Capability.MANAGE_TABLES
+
+    def stored(self, account: Account) -> Mapping[str, Fields]:
+        sets = rehearsal_sets()
+        return {} if sets is None else sets.stored(account)
+
+    def check(self, account: Account | None, kind: AccountKind, change: Change) -> None:
+        sets = rehearsal_sets()
+        if sets is not None and change.action is not Action.DELETE:
+            sets.check_name(change.name)
+
+    def make(self, account: Account, change: Change, *, by: Actor) -> None:
+        sets = rehearsal_sets()
+        assert sets is not None  # else a manifest has no section of them
+        if change.action is Action.DELETE:
+            sets.delete(account, change.name, by=by)
+        else:
+            former = self.stored(account).get(change.name, {})
+            sets.save(account, change.name, {**former, **change.after}, by=by)
+
+
+def rehearsal_sets() -> RehearsalSets | None:
+    """Return the sets of rules for rehearsals; None while their subject is left out."""
+    return next((find() for find in registry.hooks(Hook.REHEARSAL_SETS)), None)
+
+
 def _table(account: Account, name: str) -> Table:
     found = tables.get(account, name)
     found.account = account
@@ -326,9 +355,11 @@ INDEX: Final = IndexResource()
 WEBHOOK: Final = WebhookResource()
 NOTICE_RULE: Final = NoticeRuleResource()
 SNAPSHOT_SCHEDULE: Final = SnapshotScheduleResource()
+REHEARSAL_SET: Final = RehearsalSetResource()
 KINDS: Final[Mapping[Resource, ResourceKind]] = {
     it.resource: it
     for it in (
         ACCOUNT, SERVICE_PROPERTIES, MEMBER, TABLE, POLICIES, INDEX, WEBHOOK, NOTICE_RULE, SNAPSHOT_SCHEDULE,
+        REHEARSAL_SET,
     )
 }  # fmt: skip

@@ -20,7 +20,9 @@ from storage.accounts.serializers import (
     setting_fields,
 )
 from storage.core.account_settings import SETTINGS
+from storage.domain.refusals import Refused
 from storage.domain.values.names import is_account_name
+from storage.manifest import resources
 from storage.manifest.declared import (
     Change,
     DeclaredAccount,
@@ -98,6 +100,21 @@ class DeclaredScheduleSerializer(DeletableSerializer, NewScheduleSerializer):
     pass
 
 
+class DeclaredRehearsalSetSerializer(DeletableSerializer):
+    description = StrictCharField(required=False, allow_blank=True, max_length=2000)
+    rules = serializers.ListField(
+        child=serializers.DictField(), help_text="As `PUT rehearsal-sets/{name}` takes them."
+    )
+
+    def validate_rules(self, rules: list[Any]) -> list[dict[str, Any]]:
+        sets = resources.rehearsal_sets()
+        assert sets is not None
+        try:
+            return sets.read_rules(rules)
+        except Refused as refused:
+            raise ValidationError(str(refused)) from None
+
+
 class DeclaredServicePropertiesSerializer(StrictSerializer):
     """Service properties in a manifest; each declared member replaces the present one."""
 
@@ -127,7 +144,15 @@ class DeclaredAccountSerializer(DeletableSerializer):
     webhooks = serializers.DictField(child=DeclaredWebhookSerializer(), required=False)
 
     def get_fields(self) -> dict[str, Any]:
-        return {**setting_fields(SETTINGS), **super().get_fields()}
+        sets = serializers.DictField(
+            child=DeclaredRehearsalSetSerializer(), required=False, help_text="Sets of rules for rehearsals."
+        )
+        has_sets = resources.rehearsal_sets() is not None
+        return {
+            **setting_fields(SETTINGS),
+            **super().get_fields(),
+            **({"rehearsal_sets": sets} if has_sets else {}),
+        }
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
@@ -208,6 +233,7 @@ def _read_account(data: Mapping[str, Any]) -> DeclaredAccount | None:
         tables=_section(data, "tables", _read_table),
         webhooks=_section(data, "webhooks", _read_webhook),
         notice_rules=data.get("notice_rules"),
+        rehearsal_sets=_section(data, "rehearsal_sets", _unless_absent),
         snapshot_schedule=None if schedule is None else {"": _unless_absent(schedule)},
     )
 
@@ -254,8 +280,8 @@ def _read_policies(items: Mapping[str, Fields]) -> Section:
 class PlanParameters(QueryParameters):
     prune = serializers.BooleanField(
         default=False,
-        help_text="Delete tables, policies, indexes, members, webhooks and a schedule that the manifest leaves out of a"
-        " section it has. Accounts are only deleted by `absent`.",
+        help_text="Delete tables, policies, indexes, members, webhooks, sets of rules and a schedule that the manifest"
+        " leaves out of a section it has. Accounts are only deleted by `absent`.",
     )
 
 

@@ -91,7 +91,10 @@ SUBJECT = Subject(
     verbs=RehearsalVerb,
     reasons=RehearsalReason,
     account_settings=(_MAY_REHEARSE,),
-    hooks={Hook.REHEARSER: "storage.rehearsal.rehearser.find"},
+    hooks={
+        Hook.REHEARSER: "storage.rehearsal.rehearser.find",
+        Hook.REHEARSAL_SETS: "storage.rehearsal.declared.DeclaredSets",
+    },
     documents=("rehearse",),
     help_entries=(
         HelpEntry(

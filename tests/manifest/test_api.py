@@ -27,6 +27,7 @@ SHOP = {
     },
     "notice_rules": {"errors.high": {"threshold": 9}},
     "snapshot_schedule": {"hour": 3, "keep": 3},
+    "rehearsal_sets": {"busy": {"rules": [{"effect": "throttle", "when": {"share": 1, "every": 3}}]}},
     "tables": {
         "Orders": {
             "description": "What was ordered",
@@ -77,6 +78,7 @@ def test_apply_makes_the_plan_and_leaves_no_difference(ada):
         ("create", "webhook", "chat"),
         ("change", "notice_rule", "errors.high"),
         ("create", "snapshot_schedule", ""),
+        ("create", "rehearsal_set", "busy"),
         ("change", "account", ""),  # read-only last, which refuses the others
     ]
     made = ada("POST", "manifest/apply", ADDED, **{"If-Match": planned["ETag"]})
@@ -160,13 +162,20 @@ def test_resources_declared_absent_are_deleted(ada, account, table):
     ada(
         "POST",
         "manifest/apply",
-        acme(tables={"people": policy}, webhooks={"x": {"url": "https://x.example"}}),
+        acme(
+            tables={"people": policy},
+            webhooks={"x": {"url": "https://x.example"}},
+            rehearsal_sets={"busy": {"rules": [{"effect": "error"}]}},
+        ),
     )
     gone = {"absent": True}
     declared = acme(
-        tables={"people": {"policies": {"reports": gone}}}, webhooks={"x": gone}, members={"eve": "none"}
+        tables={"people": {"policies": {"reports": gone}}},
+        webhooks={"x": gone},
+        members={"eve": "none"},
+        rehearsal_sets={"busy": gone},
     )
-    assert len(changes(ada("POST", "manifest/apply", declared))) == 3
+    assert len(changes(ada("POST", "manifest/apply", declared))) == 4
     assert policies.stored(table) == []
     [deletion] = changes(ada("POST", "manifest/apply", acme(absent=True)))
     assert (deletion["action"], deletion["before"]) == ("delete", {"tables": 1})
@@ -211,6 +220,11 @@ def test_a_change_that_is_refused_keeps_all_from_being_made(ada, account, table)
         ({"webhooks": {"x": {"url": "ftp://x"}}}, "/webhooks/x", "must begin with https"),
         ({"webhooks": {"x": {"url": "http://[x"}}}, "/webhooks/x", "must begin with https"),
         ({"notice_rules": {"errors.high": {"threshold": -1}}}, "/notice_rules/errors.high", "between"),
+        (
+            {"rehearsal_sets": {"flaky": {"rules": [{"effect": "error"}]}}},
+            "/rehearsal_sets/flaky",
+            "ready set",
+        ),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "", "lifetime"),
     ]:
         manifest = {"accounts": {"acme": declared, "another": {}}}
