@@ -121,7 +121,7 @@ def _read_number(token: Token, text: str) -> EdmValue:
         if math.isinf(double := float(digits)):
             raise _unrecognized(Edm.DOUBLE, token, text)
         return EdmValue(Edm.DOUBLE, double)
-    # Azure refuses plain digits beyond Int32; accepting 64 bits breaks no client and makes the L optional
+    # Azure refuses plain digits beyond Int32: StrictRule.INT32_LITERAL, on which a friendly account does not insist
     type_ = Edm.INT64 if suffix else Edm.INT32
     value = read_int64(digits)
     if value is None:
@@ -143,9 +143,8 @@ def _is_integer(digits: str) -> bool:
 
 
 def _unrecognized(type_: Edm, token: Token, text: str) -> InvalidInput:
-    return InvalidInput(
-        f"Unrecognized '{type_}' literal '{token.text}' at position {token.start} in '{text}'."
-    )
+    # the text of the OData library that the service uses
+    return InvalidInput(f"Unrecognized '{type_}' literal '{token.text}' at '{token.start}' in '{text}'.")
 
 
 def write_literal(value: EdmValue) -> str:
