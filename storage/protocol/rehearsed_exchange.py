@@ -1,4 +1,4 @@
-"""Rehearsed requests as rules and reports see them: what was asked for, and what was answered."""
+"""Facts of rehearsed requests for rules, and descriptions of their exchanges for reports."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ _NUMBERS_LIMIT: Final = 20  # properties of an entity
 
 @dataclass(slots=True)
 class ReadRequest:
-    """Operation that a request asks for; that of a batch is its query, if it has one."""
+    """Operation and keys of a request; a batch with a query counts as that query."""
 
     operation: Operation | None = None
     table: str = ""

@@ -39,7 +39,7 @@ from storage.models import Rehearsal as RehearsalRow
 from storage.rehearsal import rehearsals
 from storage.rehearsal.chance import draw, lognormal
 from storage.rehearsal.records import dump_exchange
-from storage.rehearsal.rules import ANY, EFFECTS, Effect, Per, Rule, When, read_rules
+from storage.rehearsal.rules import ANY, EFFECTS, Effect, Per, Rule, read_rules
 from storage.sql import rehearsals as sql
 from storage.sql.rehearsals import RECORDED, Counted, Rate
 
@@ -227,7 +227,7 @@ def _read_asked(text: str) -> Rule:
         rule = read_rules([{**written, "effect": effect, "name": effect}])[0]
     except Refused as refused:
         raise InvalidHeaderValue(str(refused), HeaderName=HEADER, HeaderValue=text) from None
-    if not EFFECTS[rule.effect].is_chosen or rule.when != When():
+    if not EFFECTS[rule.effect].is_chosen or not written.keys() <= EFFECTS[rule.effect].parameters.keys():
         raise InvalidHeaderValue(HeaderName=HEADER, HeaderValue=text)
     return rule
 

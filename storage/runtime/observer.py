@@ -245,7 +245,7 @@ class Observer:
         )
 
     def keep(self, observed: ObservedRequest, sent: SentRequest) -> None:
-        """Keep a request for the log: the first of those that are alike and not usual, a sample of others."""
+        """Keep a request for the log: the first of several similar ones, and a sample of usual ones."""
         batch, error = self._batch, observed.refusal
         if not observed.account_id:
             observed.refusal = None

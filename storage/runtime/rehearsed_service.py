@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Seen:
-    """What a request has read."""
+    """Effect of a request on what it read."""
 
     entities: int | None = None  # their number; None without a page
     is_cut: bool = False  # a page ended early

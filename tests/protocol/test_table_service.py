@@ -22,6 +22,7 @@ from storage.domain.access.signature import SignedRequest, sign
 from storage.models import Account, Activity
 from storage.protocol import http_request, request_memory
 from storage.protocol.call import ServerSettings
+from storage.protocol.http_exchange import Deliver
 from storage.protocol.http_request import RequestBody, RequestHead, join_repeated
 from storage.protocol.request_memory import FACTOR, SMALL, memory
 from storage.protocol.table_service import TableService
@@ -44,6 +45,7 @@ class Reply:
     status: int
     headers: dict[str, str]
     body: bytes
+    deliver: Deliver | None = None  # delivery of less than the whole answer
 
     @property
     def json(self):
@@ -118,7 +120,8 @@ async def call(service, method, path, query, fields, chunks):
         names = {name.decode(): value.decode() for name, value in headers}
         assert len(names) == len(headers), "a header came twice"
         assert method == "HEAD" or names["Content-Length"] == str(len(body))
-        replies.append(Reply(status, names if reusable else {**names, "Connection": "close"}, body))
+        names = names if reusable else {**names, "Connection": "close"}
+        replies.append(Reply(status, names, body, deliver))
 
     head = RequestHead(method, path, query, fields, join_repeated(fields), "http", "", 0)
     body = RequestBody(FlowControl(Reading()))
