@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -40,6 +41,7 @@ PATIENCE: Final = (
 IMPATIENCE: Final = 0.5  # seconds for the end of a server whose data are not needed any more
 _USER: Final = "tests"
 _LIFE: Final = "2h"  # lifetime of accounts at a shared server, if they are not deleted
+_SILENCE: Final = 0.3  # seconds without a request after an exception, which show that its client has ended
 _PR_SET_PDEATHSIG: Final = 1
 _OF_TESTS: Final = {
     "AZURITE_ACCOUNTS",
@@ -98,6 +100,8 @@ class Account:
     ) -> "Iterator[Rehearsal]":
         """Rehearse failures by a set of rules, or by ``rules``, until the end of the block.
 
+        An exception that leaves the block gets the faults that were found as a note.
+
         Options are those of ``POST rehearsals`` of the management API: seed, table, scale, duration.
         """
         body = {
@@ -110,6 +114,12 @@ class Account:
         run = Rehearsal(self.service, f"{path}/{started['id']}", started["set"], started["seed"])
         try:
             yield run
+        except Exception as error:
+            time.sleep(_SILENCE)
+            run.stop()
+            if faults := run.describe_faults():
+                error.add_note(faults)
+            raise
         finally:
             run.stop()
 
@@ -165,16 +175,24 @@ class Rehearsal:
 
     def check(self) -> None:
         """Raise an AssertionError that says what the clients did wrong, if they did."""
-        title = f"under {self.name} (seed {self.seed})"
-        faults = [finding for finding in self.findings if finding["severity"] == "fault"]
-        sentences = [
-            f"\n- {it['text']} ({it['count']} times; x-ms-request-id {', '.join(it['requests'])}) {it['remedy']}"
-            for it in faults
-        ]
-        if faults:
-            raise AssertionError(f"Not held {title}:{''.join(sentences)}")
+        if faults := self.describe_faults():
+            raise AssertionError(faults)
         if not self.report["requests"]:
-            raise AssertionError(f"Nothing was requested {title}.")
+            raise AssertionError(f"Nothing was requested {self._title}.")
+
+    def describe_faults(self) -> str:
+        """Return a text with a sentence for each fault; empty without faults."""
+        lines: list[str] = []
+        for finding in self.findings:
+            if finding["severity"] == "fault":
+                times = f" ({finding['count']} times)" if finding["count"] > 1 else ""
+                lines += [f"- {finding['text']}{times}", f"  {finding['remedy']}"]
+                lines.append(f"  x-ms-request-id: {', '.join(finding['requests'])}")
+        return "\n".join([f"Not held {self._title}:", *lines]) if lines else ""
+
+    @property
+    def _title(self) -> str:
+        return f"under {self.name} (seed {self.seed})"
 
 
 @dataclass(frozen=True)
