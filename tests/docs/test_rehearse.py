@@ -1,15 +1,25 @@
 """The page about rehearsals: its tables are those of the code, and its programs run under rehearsals."""
 
 import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from storage.rehearsal.findings import FindingKind
 from storage.rehearsal.rules import EFFECTS, Parameter, When, dump_rules, read_rules
 from storage.rehearsal.sets import READY
+from tablero_server import testing
 from tests.docs.pages import DOCS, blocks, rows
+from tests.live_server import ROOT, LiveServer, clean_environment
 
 PAGE = DOCS / "rehearse.md"
+TESTING = DOCS / "testing.md"
 
 
 def test_the_ready_sets() -> None:
@@ -45,3 +55,92 @@ def test_the_findings() -> None:
 @pytest.mark.parametrize("written", [json.loads(block) for block in blocks(PAGE, "json")])
 def test_the_rules_shown_are_read(written: object) -> None:
     assert dump_rules(read_rules(written)) != []
+
+
+# the programs
+
+
+@pytest.fixture(scope="module")
+def token(server: LiveServer) -> str:
+    """Return a token of an admin for the management API."""
+    server.manage("user", "add", "rehearser", "--admin")
+    return server.add_token("rehearser", "rehearsals")
+
+
+def run(command: list[str], folder: Path, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **clean_environment(),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]),
+        **variables,
+    }
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=180, check=False
+    )
+
+
+def finding_of(text: str) -> str:
+    """Return the sentences of a finding, with the same words for the facts that depend on the User-Agent."""
+    text = re.sub(r"^(E |#)? *", "", text, flags=re.MULTILINE)
+    text = re.sub(r"x-ms-request-id: [0-9a-f, -]+", "x-ms-request-id: …", text)
+    text = re.sub(r"\b\d+ times|'\d{4}'|\b\d{4}\b|\b\d+ entities", "…", text)
+    return re.sub(r"no answer|500 OperationTimedOut", "…", text)
+
+
+@pytest.mark.long
+def test_the_python_programs(server: LiveServer, token: str, tmp_path: Path) -> None:
+    broken, test, repaired = blocks(PAGE, "python")
+    finding, _ = blocks(PAGE, "text")
+    (tmp_path / "test_orders.py").write_text(test)
+    plugins = ["-p", "tablero_server.pytest_plugin", "-p", "no:django", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-B", "-m", "pytest", "-q", *plugins]
+    variables = {"TABLERO_TEST_URL": server.url, "TABLERO_TEST_TOKEN": token}
+    (tmp_path / "orders.py").write_text(broken)
+    done = run(command, tmp_path, variables)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert finding_of(finding) in finding_of(done.stdout), done.stdout
+    assert finding_of(done.stdout).count("\n- ") == 1
+    (tmp_path / "orders.py").write_text(repaired)
+    done = run(command, tmp_path, variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_the_javascript_programs(
+    server: LiveServer, token: str, tmp_path: Path, sdk_folder: Path, require: Callable[[str, str], str]
+) -> None:
+    broken, test, repaired = blocks(PAGE, "javascript")
+    _, finding = blocks(PAGE, "text")
+    (tmp_path / "node_modules").symlink_to(sdk_folder / "node_modules")
+    (tmp_path / "tablero.mjs").write_text(blocks(TESTING, "javascript")[0])
+    (tmp_path / "totals.test.mjs").write_text(test)
+    node = require("node", "the JavaScript SDK")
+    with closing(testing.use(server.url, token)) as service:
+
+        def run_test(program: str) -> subprocess.CompletedProcess[str]:
+            account = service.create_account()
+            (tmp_path / "totals.mjs").write_text(program)
+            described = {
+                "url": server.url,
+                "token": token,
+                "account": account.name,
+                "connectionString": account.connection_string,
+            }
+            # in the place of python3, as the server is started already
+            (tmp_path / "described.json").write_text(json.dumps(described) + "\n")
+            (tmp_path / "python3").write_text("#!/bin/sh\ncat described.json -\n")
+            (tmp_path / "python3").chmod(0o755)
+            try:
+                return run(
+                    [node, "--test"], tmp_path, {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+                )
+            finally:
+                account.delete()
+
+        done = run_test(broken)
+        assert done.returncode == 1, done.stdout + done.stderr
+        printed = [line for line in finding_of(done.stdout).splitlines() if line.startswith("A query of")]
+        # the User-Agent, and so the version of Node, decides whether there are both sentences
+        assert printed != []
+        assert set(printed) <= set(finding_of(finding).splitlines()), done.stdout
+        done = run_test(repaired)
+        assert done.returncode == 0, done.stdout + done.stderr
