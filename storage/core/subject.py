@@ -75,6 +75,7 @@ class Slot(Enum):
     """Slot in a page for templates of other subjects; values document the variables available."""
 
     HOME_ALARMS = "above the first page: nothing but what every page has"
+    ACCOUNT_STATE = "above every page of an account: account, may"
     TABLE_HEAD = "beside the name of a table: account, frame"
     TABLE_ACTIONS = "what one can do with the entities that a query finds: account, table, state, may"
     SELECTION_ACTIONS = "what one can do with selected entities: account, table, state, may"

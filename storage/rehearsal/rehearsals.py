@@ -13,12 +13,13 @@ from django.utils import timezone
 from storage.accounts.locking import lock_by_name
 from storage.activity import activity
 from storage.activity.catalog_change import invalidating_catalogs
+from storage.activity.undoing import check_first, find_account
 from storage.domain.access.actor import SERVER, Actor, dump_actor
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Refused
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
-from storage.models import Account, Rehearsal, RehearsalSet
+from storage.models import Account, Activity, Rehearsal, RehearsalSet
 from storage.rehearsal.rules import dump_rules, read_rules
 from storage.rehearsal.sets import READY, RuleSet
 from storage.rehearsal.subject import RehearsalReason, RehearsalVerb
@@ -94,7 +95,7 @@ def check_name(name: str) -> None:
         raise Refused(RehearsalReason.SET_NAME, most=64)
 
 
-def delete_set(account: Account, name: str, *, by: Actor = SERVER) -> None:
+def delete_set(account: Account, name: str, *, by: Actor = SERVER) -> Activity:
     """Delete a set of an account; raises Refused."""
     with transaction.atomic():
         stored = lock_by_name(account.name)
@@ -103,7 +104,32 @@ def delete_set(account: Account, name: str, *, by: Actor = SERVER) -> None:
             raise Refused(RehearsalReason.NO_SUCH_SET, set=name)
         before = _to_json(row)
         row.delete()
-        activity.record(RehearsalVerb.SET_DELETE, by, account=stored, detail={"set": name}, before=before)
+        return activity.record(
+            RehearsalVerb.SET_DELETE, by, account=stored, detail={"set": name}, before=before
+        )
+
+
+def undo_set_change(done: Activity, by: Actor) -> Activity | None:
+    """Undo an addition, a change or a deletion of a set; raises CannotUndo, and ChangedSince."""
+    account, name = find_account(done), str(done.detail["set"])
+    check_first(done)
+    with transaction.atomic():
+        stored = lock_by_name(account.name)
+        row = RehearsalSet.objects.filter(account=stored, name=name).first()
+        now = None if row is None else _to_json(row)
+        if now != done.after:
+            raise activity.ChangedSince
+        if done.before is None:
+            if row is not None:
+                row.delete()
+        else:
+            row = row or RehearsalSet(account=stored, name=name)
+            row.description, row.rules = done.before["description"], done.before["rules"]
+            row.save()
+        verb = RehearsalVerb.SET_DELETE if done.before is None else RehearsalVerb.SET_CHANGE
+        return activity.record(
+            verb, by, account=stored, detail={"set": name}, before=now, after=done.before, undoes=done
+        )
 
 
 # rehearsals

@@ -3,10 +3,25 @@
 from typing import Final
 
 from storage.core.setting import Setting, Switch
-from storage.core.subject import Command, CommandGroup, HelpEntry, Hook, Subject
-from storage.core.verbs import Act, Group, Verb
+from storage.core.subject import (
+    Command,
+    CommandGroup,
+    HelpEntry,
+    Hook,
+    Page,
+    Part,
+    Place,
+    Section,
+    Slot,
+    StyleSheet,
+    Subject,
+)
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
 from storage.domain.refusals import AnyReason
 from storage.domain.translation import mark as _
+
+_UNDO: Final = Undo("storage.rehearsal.rehearsals.undo_set_change", Capability.MANAGE_TABLES)
 
 
 class RehearsalVerb(Verb):
@@ -30,12 +45,16 @@ class RehearsalVerb(Verb):
         Group.SETTINGS,
         "flask-conical",
         _("%(who)s changed the rules %(set)s for rehearsals of %(account)s"),
+        undone=_("Restored the set of rules."),
+        undo=_UNDO,
     )
     SET_DELETE = Act(
         "rehearsal.set.delete",
         Group.SETTINGS,
         "flask-conical",
         _("%(who)s deleted the rules %(set)s for rehearsals of %(account)s"),
+        undone=_("Deleted the set of rules."),
+        undo=_UNDO,
     )
 
 
@@ -114,5 +133,28 @@ SUBJECT = Subject(
     ),
     has_commands=True,
     tidying={"rehearsals": "storage.rehearsal.rehearsals.tidy"},
+    pages=(
+        Page(
+            Place.ACCOUNT,
+            115,
+            "rehearsal:index",
+            _("Rehearse"),
+            "flask-conical",
+            section=Section.TRAFFIC,
+            letter="E",
+        ),
+        Page(
+            Place.ACCOUNT_SEARCH,
+            45,
+            "rehearsal:new_set",
+            _("New set of rules"),
+            "flask-conical",
+            Capability.MANAGE_TABLES,
+        ),
+    ),
+    parts=(
+        Part(Slot.ACCOUNT_STATE, 10, "console/rehearsal/_band.html", "console.rehearsal.band.find_running"),
+    ),
+    style_sheet=StyleSheet.ACCESS,
     urls=("console.rehearsal.urls",),
 )

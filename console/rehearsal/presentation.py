@@ -1,0 +1,179 @@
+"""Rehearsals, their clients and sets of rules for display."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from console.site.actors import name_actor, name_sas
+from storage.access import sas
+from storage.domain.access.actor import load_actor
+from storage.domain.requests.observed import Authentication
+from storage.domain.requests.series import read_credential
+from storage.models import Account, Rehearsal
+from storage.rehearsal import rehearsals
+from storage.rehearsal.client_counts import ClientCounts
+from storage.rehearsal.rules import EFFECTS, Parameter, Rule, dump_rules
+from storage.rehearsal.sets import READY, RuleSet
+
+_SHOWN_APART: Final = frozenset({"name", "effect", "when"})
+
+
+@dataclass(frozen=True, slots=True)
+class RuleView:
+    """Rule for display."""
+
+    rule: Rule
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    @property
+    def text(self) -> str:
+        return gettext(EFFECTS[self.rule.effect].text)
+
+    @property
+    def conditions(self) -> list[str]:
+        """Return the conditions as in JSON; none if the rule is about every request."""
+        [written] = dump_rules([self.rule])
+        return _write(written.get("when", {}))
+
+    @property
+    def parameters(self) -> list[str]:
+        [written] = dump_rules([self.rule])
+        return _write({name: value for name, value in written.items() if name not in _SHOWN_APART})
+
+
+def _write(values: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in values.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectView:
+    """Effect with its parameters, for those who write rules."""
+
+    name: str
+    text: str
+    parameters: Sequence[str]
+
+
+def list_effects() -> list[EffectView]:
+    """Return all effects, with the values that their parameters may have."""
+    return [
+        EffectView(effect.value, gettext(form.text), [_limit(*it) for it in form.parameters.items()])
+        for effect, form in EFFECTS.items()
+    ]
+
+
+# in the order of storage.rehearsal.rules.When
+CONDITIONS: Final[Mapping[str, Promise]] = {
+    "operations": _("A list of operations, such as QueryEntities, or of “reads” and “writes”."),
+    "table": _("The name of a table."),
+    "partition": _("A PartitionKey."),
+    "key_from": _("PartitionKeys from this one."),
+    "key_before": _("PartitionKeys before this one."),
+    "agent": _("A part of the User-Agent."),
+    "credential": _("key1, key2, or the fingerprint of a SAS token."),
+    "nth": _("A list of numbers: only these of the requests that meet the conditions above, from 1."),
+    "every": _("A number: only each so manieth of them."),
+    "share": _("The probability that each of them is struck, from 0 to 1."),
+    "rate": _("Entities a second above which the rule begins."),
+    "per": _("What the rate counts by: account, table or partition."),
+}
+
+
+def _limit(name: str, parameter: Parameter) -> str:
+    if parameter.choices:
+        return f"{name}: {' | '.join(parameter.choices)}"
+    unit = f" {parameter.unit}" if parameter.unit else ""
+    return f"{name}: {parameter.least:g}–{parameter.most:g}{unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetView:
+    """Set of rules for display."""
+
+    it: RuleSet
+
+    @property
+    def name(self) -> str:
+        return self.it.name
+
+    @property
+    def is_ready(self) -> bool:
+        return self.it.name in READY
+
+    @property
+    def text(self) -> str:
+        return gettext(self.it.text) if self.is_ready and self.it.text else self.it.text
+
+    @property
+    def has_rates(self) -> bool:
+        """Return whether a scale has an effect on it."""
+        return any(rule.when.rate for rule in self.it.rules)
+
+    @property
+    def rules(self) -> list[RuleView]:
+        return [RuleView(rule) for rule in self.it.rules]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientView:
+    """Client of a rehearsal with its counts."""
+
+    counts: ClientCounts
+    label: str  # of its credential; empty for an unknown one
+
+    @property
+    def agent(self) -> str:
+        return self.counts.agent
+
+
+def show_clients(account: Account, clients: Sequence[ClientCounts]) -> list[ClientView]:
+    credentials = [read_credential(client.credential) for client in clients]
+    labels = sas.labels(account, [name for kind, name in credentials if kind == Authentication.SAS])
+    return [
+        ClientView(client, name_sas(name, labels.get(name, "")) if kind == Authentication.SAS else name)
+        for client, (kind, name) in zip(clients, credentials, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalView:
+    """Rehearsal for display."""
+
+    it: Rehearsal
+    clients: Sequence[ClientCounts]
+
+    @property
+    def is_running(self) -> bool:
+        return rehearsals.ended_at(self.it, timezone.now()) is None
+
+    @property
+    def ended_at(self) -> datetime | None:
+        return rehearsals.ended_at(self.it, timezone.now())
+
+    @property
+    def by(self) -> str:
+        return name_actor(load_actor(self.it.started_by))
+
+    @property
+    def scale(self) -> str:
+        return f"{100 * self.it.scale:g} %"
+
+    @property
+    def requests(self) -> int:
+        return sum(client.requests for client in self.clients)
+
+    @property
+    def faulted(self) -> int:
+        return sum(client.faulted for client in self.clients)

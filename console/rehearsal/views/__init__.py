@@ -1,0 +1,1 @@
+"""The pages of rehearsals, and of sets of rules."""

@@ -1,0 +1,139 @@
+"""Start, watch and stop rehearsals."""
+
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from console.rehearsal.forms import StartForm, repeat
+from console.rehearsal.presentation import RehearsalView, SetView, show_clients
+from console.site.access import account_required, actor_of, role_of
+from console.site.refusals import describe_refusal, notify_refusals
+from console.site.responses import render_part
+from console.site.toasts import notify_error, notify_success
+from console.snippets import connections
+from storage.accounts import account_settings
+from storage.domain.access.roles import Capability, may
+from storage.domain.refusals import AnyReason, Refused
+from storage.models import Account, Rehearsal
+from storage.rehearsal import rehearsals
+from storage.rehearsal.client_counts import count_clients
+from storage.rehearsal.subject import RehearsalReason
+from storage.tables import tables
+
+_LATEST: Final = 20  # in the list
+_PROPOSED: Final = 200  # tables
+_FIELDS: Final[dict[AnyReason, str]] = {
+    RehearsalReason.SEED: "seed",
+    RehearsalReason.SCALE: "scale",
+    RehearsalReason.DURATION: "minutes",
+}
+
+
+@account_required(Capability.READ)
+@never_cache
+@require_safe
+def index(request: HttpRequest, account: Account) -> HttpResponse:
+    """Show the sets of rules, with the form to start a rehearsal, and former rehearsals."""
+    form = StartForm(initial=request.GET.dict(), sets=rehearsals.sets(account))
+    return _page(request, account, form)
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_POST
+def start(request: HttpRequest, account: Account) -> HttpResponse:
+    form = StartForm(request.POST, sets=rehearsals.sets(account))
+    if not form.is_valid():
+        return _page(request, account, form, status=422)
+    try:
+        started = rehearsals.start(
+            account,
+            form.cleaned_data["set"],
+            table=form.cleaned_data["table"],
+            seed=form.cleaned_data["seed"],
+            scale=form.scale_factor,
+            duration=form.duration,
+            by=actor_of(request),
+        )
+    except Refused as refused:
+        field = _FIELDS.get(refused.refusal.reason)
+        if field is None:
+            notify_error(request, describe_refusal(refused))
+            return redirect("rehearsal:index", account.name)
+        form.add_error(field, describe_refusal(refused))
+        return _page(request, account, form, status=422)
+    return redirect("rehearsal:show", account.name, started.pk)
+
+
+def _page(request: HttpRequest, account: Account, form: StartForm, *, status: int = 200) -> HttpResponse:
+    latest = list(rehearsals.of_account(account)[:_LATEST])
+    counts = count_clients(latest)
+    can_start = may(role_of(request), Capability.MANAGE_TABLES)
+    is_allowed = account.may_rehearse and not account.protected
+    context = {
+        "form": form,
+        "sets": [SetView(it) for it in rehearsals.sets(account)],
+        "running": rehearsals.running(account),
+        "latest": [RehearsalView(it, counts[it.pk]) for it in latest],
+        "is_allowed": is_allowed,
+        "can_start": can_start and is_allowed,
+        "may_manage": can_start,
+        "tables": tables.names(account, top=_PROPOSED) if can_start and is_allowed else [],
+        **_connection(request, account),
+    }
+    return render(request, "console/rehearsal/index.html", context, status=status)
+
+
+def _connection(request: HttpRequest, account: Account) -> dict[str, str]:
+    endpoint = connections.endpoint(request, account)
+    return {
+        "connection_string": connections.masked_connection_string(account, endpoint),
+        "command": f"python3 manage.py rehearse {account.name} short-pages --for 10m --seed 7",
+    }
+
+
+@account_required(Capability.OWN)
+@require_POST
+def allow(request: HttpRequest, account: Account) -> HttpResponse:
+    """Let failures be rehearsed in the account."""
+    with notify_refusals(request):
+        done = account_settings.change(account, may_rehearse=True, by=actor_of(request))
+        notify_success(request, _("Failures may be rehearsed in this account now."), undo=done)
+    return redirect("rehearsal:index", account.name)
+
+
+@account_required(Capability.READ)
+@never_cache
+@require_safe
+def show(request: HttpRequest, account: Account, number: int) -> HttpResponse:
+    """Show a rehearsal; the page refreshes its part while the rehearsal runs."""
+    found = _find(account, number)
+    counts = count_clients([found])[found.pk]
+    context: dict[str, Any] = {
+        "shown": RehearsalView(found, counts),
+        "clients": show_clients(account, counts),
+        "again": reverse("rehearsal:index", args=(account.name,), query=repeat(found)),
+        "may_manage": may(role_of(request), Capability.MANAGE_TABLES),
+        **_connection(request, account),
+    }
+    return render_part(request, "console/rehearsal/show.html", "_rehearsal.html", context)
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_POST
+def stop(request: HttpRequest, account: Account, number: int) -> HttpResponse:
+    found = _find(account, number)
+    if rehearsals.stop(found, by=actor_of(request)):
+        notify_success(request, _("Stopped the rehearsal %(set)s.") % {"set": found.set_name})
+    return redirect("rehearsal:show", account.name, found.pk)
+
+
+def _find(account: Account, number: int) -> Rehearsal:
+    found = rehearsals.of_account(account).filter(pk=number).first()
+    if found is None:
+        raise Http404
+    return found

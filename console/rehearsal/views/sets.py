@@ -1,0 +1,100 @@
+"""Show, add, change and delete sets of rules."""
+
+from typing import Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.rehearsal.forms import SetForm, write_rules
+from console.rehearsal.presentation import CONDITIONS, SetView, list_effects
+from console.site.access import account_required, actor_of, role_of
+from console.site.refusals import describe_refusal, notify_refusals
+from console.site.toasts import notify_success
+from storage.domain.access.roles import Capability, may
+from storage.domain.refusals import AnyReason, Refused
+from storage.models import Account
+from storage.rehearsal import rehearsals
+from storage.rehearsal.sets import READY, RuleSet
+from storage.rehearsal.subject import RehearsalReason
+
+_RULES: Final = frozenset[AnyReason]({RehearsalReason.RULES_MALFORMED, RehearsalReason.RULE_MALFORMED})
+
+
+@account_required(Capability.MANAGE_TABLES)
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest, account: Account) -> HttpResponse:
+    """Show the form of a new set, with the rules of another; or add it."""
+    if request.method == "POST":
+        return _save(request, account, None)
+    found = _find(account, request.GET.get("from", "throttled"))
+    name = f"my-{found.name}"[:64]
+    form = SetForm(initial={"name": name, "description": SetView(found).text, "rules": write_rules(found)})
+    return _page(request, form, None)
+
+
+@account_required(Capability.READ)
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def show(request: HttpRequest, account: Account, name: str) -> HttpResponse:
+    """Show the rules of a set; its form to those who may change it."""
+    found = _find(account, name)
+    if name in READY or not may(role_of(request), Capability.MANAGE_TABLES):
+        return render(request, "console/rehearsal/set.html", {"set": SetView(found)})
+    if request.method == "POST":
+        return _save(request, account, found)
+    form = SetForm(initial={"name": name, "description": found.text, "rules": write_rules(found)})
+    return _page(request, form, found)
+
+
+def _save(request: HttpRequest, account: Account, former: RuleSet | None) -> HttpResponse:
+    form = SetForm(request.POST)
+    if former is not None:
+        form.fields["name"].disabled = True
+        form.initial["name"] = former.name
+    if form.is_valid():
+        name = form.cleaned_data["name"]
+        if former is None and any(it.name == name for it in rehearsals.sets(account) if it.name not in READY):
+            form.add_error("name", _("There is already a set with this name."))
+            return _page(request, form, former)
+        try:
+            rehearsals.save_set(
+                account,
+                name,
+                form.cleaned_data["rules"],
+                text=form.cleaned_data["description"],
+                by=actor_of(request),
+            )
+        except Refused as refused:
+            form.add_error("rules" if refused.refusal.reason in _RULES else "name", describe_refusal(refused))
+        else:
+            notify_success(request, _("Saved the set of rules %(set)s.") % {"set": name})
+            return redirect("rehearsal:index", account.name)
+    return _page(request, form, former)
+
+
+def _page(request: HttpRequest, form: SetForm, former: RuleSet | None) -> HttpResponse:
+    if former is not None:
+        form.fields["name"].disabled = True
+    context = {"form": form, "former": former, "effects": list_effects(), "conditions": CONDITIONS.items()}
+    status = 422 if form.is_bound else 200
+    return render(request, "console/rehearsal/change_set.html", context, status=status)
+
+
+@account_required(Capability.MANAGE_TABLES)
+@require_POST
+def delete(request: HttpRequest, account: Account, name: str) -> HttpResponse:
+    with notify_refusals(request):
+        done = rehearsals.delete_set(account, name, by=actor_of(request))
+        notify_success(request, _("Deleted the set of rules %(set)s.") % {"set": name}, undo=done)
+    return redirect("rehearsal:index", account.name)
+
+
+def _find(account: Account, name: str) -> RuleSet:
+    try:
+        return rehearsals.find_set(account, name)
+    except Refused:
+        raise Http404 from None
