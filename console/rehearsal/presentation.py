@@ -18,6 +18,8 @@ from storage.domain.requests.series import read_credential
 from storage.models import Account, Rehearsal
 from storage.rehearsal import rehearsals
 from storage.rehearsal.client_counts import ClientCounts
+from storage.rehearsal.findings import Finding, Phrase, Severity
+from storage.rehearsal.report import Comparison, Report
 from storage.rehearsal.rules import EFFECTS, Parameter, Rule, dump_rules
 from storage.rehearsal.sets import READY, RuleSet
 
@@ -127,24 +129,78 @@ class SetView:
 
 
 @dataclass(frozen=True, slots=True)
+class FindingView:
+    """Finding for display."""
+
+    it: Finding
+    is_new: bool  # the previous rehearsal did not have it
+
+    @property
+    def is_fault(self) -> bool:
+        return self.it.severity is Severity.FAULT
+
+    @property
+    def title(self) -> str:
+        return gettext(self.it.kind.label)
+
+    @property
+    def text(self) -> str:
+        facts = {
+            name: gettext(str(fact)) if isinstance(fact, Phrase) else fact
+            for name, fact in self.it.facts.items()
+        }
+        return gettext(self.it.template) % facts
+
+    @property
+    def remedies(self) -> list[str]:
+        return [gettext(it) for it in self.it.remedies]
+
+
+@dataclass(frozen=True, slots=True)
 class ClientView:
-    """Client of a rehearsal with its counts."""
+    """Client of a rehearsal, its counts and findings."""
 
     counts: ClientCounts
     label: str  # of its credential; empty for an unknown one
+    findings: Sequence[FindingView]
 
     @property
     def agent(self) -> str:
         return self.counts.agent
 
 
-def show_clients(account: Account, clients: Sequence[ClientCounts]) -> list[ClientView]:
+def show_clients(account: Account, clients: Sequence[ClientCounts], report: Report) -> list[ClientView]:
+    """Combine the counts of clients with their findings, those with faults first."""
     credentials = [read_credential(client.credential) for client in clients]
     labels = sas.labels(account, [name for kind, name in credentials if kind == Authentication.SAS])
-    return [
-        ClientView(client, name_sas(name, labels.get(name, "")) if kind == Authentication.SAS else name)
+    new = set() if report.comparison is None else set(report.comparison.new)
+    found = {(it.agent, it.credential): it.findings for it in report.clients}
+    shown = [
+        ClientView(
+            client,
+            name_sas(name, labels.get(name, "")) if kind == Authentication.SAS else name,
+            sorted(
+                (
+                    FindingView(it, (client.agent, it.kind) in new)
+                    for it in found.get((client.agent, client.credential), ())
+                ),
+                key=lambda it: not it.is_fault,
+            ),
+        )
         for client, (kind, name) in zip(clients, credentials, strict=True)
     ]
+    return sorted(shown, key=lambda it: -sum(1 + 1000 * finding.is_fault for finding in it.findings))
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonView:
+    """Comparison with the previous rehearsal for display."""
+
+    it: Comparison
+
+    @property
+    def gone(self) -> list[tuple[str, str]]:
+        return [(agent, gettext(kind.label)) for agent, kind in self.it.gone]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +209,7 @@ class RehearsalView:
 
     it: Rehearsal
     clients: Sequence[ClientCounts]
+    report: Report | None = None
 
     @property
     def is_running(self) -> bool:
@@ -161,6 +218,17 @@ class RehearsalView:
     @property
     def ended_at(self) -> datetime | None:
         return rehearsals.ended_at(self.it, timezone.now())
+
+    @property
+    def faults(self) -> int:
+        """Return the number of findings that fail a run."""
+        clients = () if self.report is None else self.report.clients
+        return sum(it.severity is Severity.FAULT for client in clients for it in client.findings)
+
+    @property
+    def comparison(self) -> ComparisonView | None:
+        compared = None if self.report is None else self.report.comparison
+        return None if compared is None else ComparisonView(compared)
 
     @property
     def by(self) -> str:

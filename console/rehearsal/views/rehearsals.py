@@ -20,13 +20,14 @@ from storage.accounts import account_settings
 from storage.domain.access.roles import Capability, may
 from storage.domain.refusals import AnyReason, Refused
 from storage.models import Account, Rehearsal
-from storage.rehearsal import rehearsals
+from storage.rehearsal import rehearsals, report
 from storage.rehearsal.client_counts import count_clients
 from storage.rehearsal.subject import RehearsalReason
 from storage.tables import tables
 
 _LATEST: Final = 20  # in the list
 _PROPOSED: Final = 200  # tables
+_MANY: Final = 5_000  # requests, whose report takes a while
 _FIELDS: Final[dict[AnyReason, str]] = {
     RehearsalReason.SEED: "seed",
     RehearsalReason.SCALE: "scale",
@@ -112,10 +113,12 @@ def allow(request: HttpRequest, account: Account) -> HttpResponse:
 def show(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     """Show a rehearsal; the page refreshes its part while the rehearsal runs."""
     found = _find(account, number)
-    counts = count_clients([found])[found.pk]
+    counts, made = count_clients([found])[found.pk], report.make_report(found)
+    shown = RehearsalView(found, counts, made)
     context: dict[str, Any] = {
-        "shown": RehearsalView(found, counts),
-        "clients": show_clients(account, counts),
+        "shown": shown,
+        "clients": show_clients(account, counts, made),
+        "seconds": 2 if shown.requests < _MANY else 15,
         "again": reverse("rehearsal:index", args=(account.name,), query=repeat(found)),
         "may_manage": may(role_of(request), Capability.MANAGE_TABLES),
         **_connection(request, account),
