@@ -47,7 +47,7 @@ class StartForm(forms.Form):
         label=_("Scale of the rates"),
         required=False,
         initial="1",
-        help_text=_("At 1 %, 20 requests a second are many."),
+        help_text=_("At 1 %, a partition is busy from 20 entities a second."),
     )
 
     def __init__(self, *args: Any, sets: Sequence[RuleSet], **options: Any) -> None:
@@ -105,7 +105,7 @@ class SetForm(forms.Form):
     rules = forms.CharField(
         label=_("Rules"),
         widget=forms.Textarea(attrs={**MONO, "rows": 16}),
-        help_text=_("A JSON list. A request can be struck by several rules."),
+        help_text=_("A JSON list of objects. Several rules can affect one request."),
     )
 
     def clean_rules(self) -> object:

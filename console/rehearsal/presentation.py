@@ -85,9 +85,9 @@ CONDITIONS: Final[Mapping[str, Promise]] = {
     "key_before": _("PartitionKeys before this one."),
     "agent": _("A part of the User-Agent."),
     "credential": _("key1, key2, or the fingerprint of a SAS token."),
-    "nth": _("A list of numbers: only these of the requests that meet the conditions above, from 1."),
-    "every": _("A number: only each so manieth of them."),
-    "share": _("The probability that each of them is struck, from 0 to 1."),
+    "nth": _("A list of numbers: only the first, third and so on of these requests."),
+    "every": _("A number n: only each n-th of these requests."),
+    "share": _("The probability with which the rule affects each of these requests, from 0 to 1."),
     "rate": _("Entities a second above which the rule begins."),
     "per": _("What the rate counts by: account, table or partition."),
 }
@@ -161,7 +161,7 @@ class ClientView:
     """Client of a rehearsal, its counts and findings."""
 
     counts: ClientCounts
-    label: str  # of its credential; empty for an unknown one
+    credential: str  # empty for an unknown one
     findings: Sequence[FindingView]
 
     @property
@@ -174,7 +174,7 @@ def show_clients(account: Account, clients: Sequence[ClientCounts], report: Repo
     credentials = [read_credential(client.credential) for client in clients]
     labels = sas.labels(account, [name for kind, name in credentials if kind == Authentication.SAS])
     new = set() if report.comparison is None else set(report.comparison.new)
-    found = {(it.agent, it.credential): it.findings for it in report.clients}
+    findings = {(it.agent, it.credential): it.findings for it in report.clients}
     shown = [
         ClientView(
             client,
@@ -182,7 +182,7 @@ def show_clients(account: Account, clients: Sequence[ClientCounts], report: Repo
             sorted(
                 (
                     FindingView(it, (client.agent, it.kind) in new)
-                    for it in found.get((client.agent, client.credential), ())
+                    for it in findings.get((client.agent, client.credential), ())
                 ),
                 key=lambda it: not it.is_fault,
             ),

@@ -112,14 +112,14 @@ def allow(request: HttpRequest, account: Account) -> HttpResponse:
 @require_safe
 def show(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     """Show a rehearsal; the page refreshes its part while the rehearsal runs."""
-    found = _find(account, number)
-    counts, made = count_clients([found])[found.pk], report.make_report(found)
-    shown = RehearsalView(found, counts, made)
+    rehearsal = _find(account, number)
+    counts, made = count_clients([rehearsal])[rehearsal.pk], report.make_report(rehearsal)
+    shown = RehearsalView(rehearsal, counts, made)
     context: dict[str, Any] = {
         "shown": shown,
         "clients": show_clients(account, counts, made),
         "seconds": 2 if shown.requests < _MANY else 15,
-        "again": reverse("rehearsal:index", args=(account.name,), query=repeat(found)),
+        "again": reverse("rehearsal:index", args=(account.name,), query=repeat(rehearsal)),
         "may_manage": may(role_of(request), Capability.MANAGE_TABLES),
         **_connection(request, account),
     }

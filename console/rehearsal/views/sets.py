@@ -30,9 +30,9 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form of a new set, with the rules of another; or add it."""
     if request.method == "POST":
         return _save(request, account, None)
-    found = _find(account, request.GET.get("from", "throttled"))
-    name = f"my-{found.name}"[:64]
-    form = SetForm(initial={"name": name, "description": SetView(found).text, "rules": write_rules(found)})
+    model = _find(account, request.GET.get("from", "throttled"))
+    name = f"my-{model.name}"[:64]
+    form = SetForm(initial={"name": name, "description": SetView(model).text, "rules": write_rules(model)})
     return _page(request, form, None)
 
 
@@ -41,13 +41,13 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def show(request: HttpRequest, account: Account, name: str) -> HttpResponse:
     """Show the rules of a set; its form to those who may change it."""
-    found = _find(account, name)
+    rule_set = _find(account, name)
     if name in READY or not may(role_of(request), Capability.MANAGE_TABLES):
-        return render(request, "console/rehearsal/set.html", {"set": SetView(found)})
+        return render(request, "console/rehearsal/set.html", {"set": SetView(rule_set)})
     if request.method == "POST":
-        return _save(request, account, found)
-    form = SetForm(initial={"name": name, "description": found.text, "rules": write_rules(found)})
-    return _page(request, form, found)
+        return _save(request, account, rule_set)
+    form = SetForm(initial={"name": name, "description": rule_set.text, "rules": write_rules(rule_set)})
+    return _page(request, form, rule_set)
 
 
 def _save(request: HttpRequest, account: Account, former: RuleSet | None) -> HttpResponse:
