@@ -147,6 +147,14 @@ activity:export               acme                user:404     -
 activity:changes              acme                user:404     member:405
 activity:histogram            acme                member:200   member:405
 activity:revert               acme                manager:302  manager:302
+rehearsal:index               acme                member:200   user:405
+rehearsal:start               acme                user:405     manager:422
+rehearsal:allow               acme                user:405     owner:302
+rehearsal:new_set             acme                manager:200  manager:422
+rehearsal:set                 acme/bad-day        member:200   member:200
+rehearsal:delete_set          acme/bad-day        user:405     manager:302
+rehearsal:show                acme/0              user:404     user:405
+rehearsal:stop                acme/0              user:405     manager:404
 requests:index                acme                member:200   user:405
 requests:show                 acme/00000000-0000-0000-0000-000000000000  user:404  user:405
 requests:export               acme                user:404     -

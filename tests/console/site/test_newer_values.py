@@ -120,6 +120,9 @@ TEXTS = {
     "PeriodicRun": {"name"},  # each version looks for its own periodic work
     "RecordedRequest": {"error", "method", "address", "version"},
     "RegisteredSas": {"fingerprint", "label"},
+    "Rehearsal": {"set_name"},
+    "RehearsalRate": {"scope"},
+    "RehearsalSet": {"name"},
     "RequestSeries": {"process"},
     "SavedQuery": {"table_name", "slug", "name"},
     "SavedUrl": {"key"},
