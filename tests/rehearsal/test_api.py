@@ -149,6 +149,19 @@ def test_requests_in_their_order_by_client_and_by_fault(call, rehearsing):
         {"verb": "insert", "table": "people", "partition_key": "se", "row_key": "ada", "condition": ""}
     ]
     check(ask("GET", f"{path}/requests?faulted=perhaps"), 400)
+    report = ask("GET", f"{path}/report").json()
+    told = ask("GET", path).json()
+    assert report["rehearsal"] == {name: value for name, value in told.items() if name != "rules"}
+    assert (report["requests"], report["faulted"], report["is_final"], report["compared_with"]) == (
+        3,
+        1,
+        False,
+        None,
+    )
+    assert [(it["agent"].split("-")[1], it["requests"]) for it in report["clients"]] == [
+        ("python", 2),
+        ("js", 1),
+    ]
 
 
 def test_sets_of_the_account(call, rehearsing):

@@ -5,7 +5,7 @@ import json
 import re
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ _FAULTS: Final = 1  # exit status of a report with findings of severity fault
 _REFUSED: Final = 2
 _INTERVAL: Final = 0.5  # seconds between looks at a rehearsal
 _LISTED: Final = 20
+_NAMED: Final = 3  # requests of a finding
 
 
 class Command(DatabaseCommand):
@@ -101,12 +102,13 @@ class Command(DatabaseCommand):
             by=command_actor(),
         )
         if not (self._as_json and wait):
-            self._show_started(started, "" if rules is not None else rehearsals.find_set(account, name).text)
+            text = "" if rules is not None else rehearsals.find_set(account, name).text
+            self._show_started(started, text, waits=wait)
         if wait:
             self._wait(started)
             self._report(started)
 
-    def _show_started(self, started: Rehearsal, text: str) -> None:
+    def _show_started(self, started: Rehearsal, text: str, *, waits: bool) -> None:
         if self._as_json:
             self._write_json(dump_summary(*summarize([started])))
             return
@@ -117,9 +119,8 @@ class Command(DatabaseCommand):
         )
         if text:
             self.stdout.write(text)
-        self.stdout.write(
-            f"To stop it and see what clients did: rehearse {started.account.name} --stop --report"
-        )
+        how = "Ctrl+C" if waits else f"rehearse {started.account.name} --stop --report"
+        self.stdout.write(f"To stop it and see what clients did: {how}")
         self.stdout.flush()
 
     def _wait(self, started: Rehearsal) -> None:
@@ -223,7 +224,7 @@ def _describe(rehearsal: Rehearsal, report: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {finding['severity']}: {finding['text']}{_times(finding['count'])}"
             if finding["remedy"]:
                 yield f"    {finding['remedy']}"
-            yield f"    x-ms-request-id: {', '.join(finding['requests'])}"
+            yield f"    x-ms-request-id: {_name_requests(finding['requests'])}"
         if not client["findings"]:
             yield "  Nothing was found."
     if report["clients"]:
@@ -236,6 +237,11 @@ def _describe(rehearsal: Rehearsal, report: Mapping[str, Any]) -> Iterator[str]:
         yield f"Held under {title}."
     else:
         yield f"Nothing was requested under {title}."
+
+
+def _name_requests(ids: Sequence[str]) -> str:
+    more = len(ids) - _NAMED
+    return ", ".join(ids[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _times(count: int) -> str:
