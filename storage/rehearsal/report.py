@@ -18,6 +18,7 @@ from storage.rehearsal.findings import Finding as Finding
 from storage.rehearsal.findings import FindingKind as FindingKind
 from storage.rehearsal.findings import Severity as Severity
 from storage.rehearsal.records import load_exchange
+from storage.rehearsal.summaries import write_time
 from storage.rehearsal.write_findings import SharedEntities
 
 CLIENTS_LIMIT: Final = 200  # those with the most requests
@@ -219,9 +220,9 @@ def dump_report(report: Report) -> dict[str, Any]:
             "seed": row.seed,
             "scale": row.scale,
             "table": row.table_name,
-            "started_at": row.started_at.isoformat(),
-            "ends_at": row.ends_at.isoformat(),
-            "stopped_at": None if row.stopped_at is None else row.stopped_at.isoformat(),
+            "started_at": write_time(row.started_at),
+            "ends_at": write_time(row.ends_at),
+            "stopped_at": None if row.stopped_at is None else write_time(row.stopped_at),
             "state": "ended" if report.is_final else "running",
             "requests": report.requests,
             "faulted": report.faulted,

@@ -63,11 +63,14 @@ def summarize(rows: Iterable[Rehearsal]) -> list[RehearsalSummary]:
 def dump_summary(summary: RehearsalSummary) -> dict[str, Any]:
     """Serialize a summary to JSON."""
     return {
-        name: value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        if isinstance(value, datetime)
-        else value
+        name: write_time(value) if isinstance(value, datetime) else value
         for name, value in asdict(summary).items()
     }
+
+
+def write_time(moment: datetime) -> str:
+    """Serialize a time as the management API does."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _by_rehearsal(rows: QuerySet[Any], number: Sum | Count) -> dict[int, int]:
