@@ -82,7 +82,7 @@ async def test_knows_the_accounts():
         account = await known.account("known")
         assert account[:5] == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True)
         assert account[5:12] == ((), DEFAULT_PROPERTIES, AccountKind.STORAGE, False, frozenset(), (), True)
-        assert account[12:] == (Consistency.STRONG, 5.0, False, False, LOCAL)
+        assert account[12:] == (Consistency.STRONG, 5.0, False, False, LOCAL, None, False)
         assert await known.account("unknown") is None
 
 
