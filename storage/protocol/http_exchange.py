@@ -151,8 +151,7 @@ class ServiceExchange:
 
     def end(self) -> None:
         self._is_ending = True
-        if self._is_delivering:
-            self._complete()
+        self._give_up_delivery()
 
     def _run(self) -> None:
         if not self._is_lost:
@@ -197,11 +196,16 @@ class ServiceExchange:
             self._is_delivering = True
             deliver(self._connection.transport, head, body, self._complete)
             if self._is_ending:
-                self._complete()
+                self._give_up_delivery()
             return
         self._connection.transport.write(head + body)
         self.is_complete = True
         self._connection.answered()
+
+    def _give_up_delivery(self) -> None:
+        """End the connection of a client that is kept waiting for its answer."""
+        if self._is_delivering and not self.is_complete:
+            self._connection.transport.abort()
 
     def _complete(self) -> None:
         if not self._is_lost and not self.is_complete:
