@@ -23,7 +23,7 @@ from storage.rehearsal.write_findings import SharedEntities
 
 CLIENTS_LIMIT: Final = 200  # those with the most requests
 REQUESTS_LIMIT: Final = 200_000  # read for a report, all clients together
-_LEAST_REQUESTS: Final = 1_000  # read of each client
+LEAST_REQUESTS: Final = 1_000  # read of each client
 CHANGES_LIMIT: Final = 200_000  # of entities, read of each client
 
 FINDERS: Final[Sequence[Callable[[ClientLog], Iterator[Case]]]] = (
@@ -148,7 +148,7 @@ def _report_clients(rehearsal: Rehearsal) -> list[ClientReport]:
         RehearsalClient.objects.filter(rehearsal=rehearsal).order_by("-requests", "pk")[:CLIENTS_LIMIT]
     )
     ended, now = rehearsals.ended_at(rehearsal), timezone.now()
-    limit = max(_LEAST_REQUESTS, REQUESTS_LIMIT // max(1, len(rows)))
+    limit = max(LEAST_REQUESTS, REQUESTS_LIMIT // max(1, len(rows)))
     tokens = _read_tokens(rehearsal) if len(rows) > 1 else {}
     shared = SharedEntities()
     findings: dict[int, list[Finding]] = {}

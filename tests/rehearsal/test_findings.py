@@ -92,7 +92,7 @@ def test_ignored_token():
     assert find(page(Client(), 0, next_token="a"), ended=None, now=2000.0) == []
     # fewer than asked for
     assert find(page(Client(), 3, next_token="a", top=10).go_on()) == [("ignored-token", FAULT)]
-    # nobody knows how many were wanted, until it is a habit
+    # how many were wanted is not known, until it is a habit
     client = page(Client(), 3, next_token="a").go_on()
     assert find(client) == [("ignored-token", NOTE)]
     page(page(client, 4, next_token="b"), 1, next_token="c").go_on()
@@ -247,7 +247,7 @@ BAD = {"status": 400, "error": "InvalidInput"}
         # perhaps two tests of the same refusal
         (Client().query(client_id="x", **BAD).query(client_id="y", **BAD), []),
         (Client().query(**BAD).query(**BAD).query(**BAD), [("retried-refused", NOTE)]),
-        # changed, or successful because of what was not recorded
+        # changed, or successful because of a header that was not recorded
         (Client().query(**BAD).query("other", **BAD).query("third", **BAD), []),
         (Client().query(client_id="x", **BAD).query(client_id="x"), []),
         # a body that cannot be read may be another one
