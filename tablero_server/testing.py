@@ -41,7 +41,7 @@ PATIENCE: Final = (
 IMPATIENCE: Final = 0.5  # seconds for the end of a server whose data are not needed any more
 _USER: Final = "tests"
 _LIFE: Final = "2h"  # lifetime of accounts at a shared server, if they are not deleted
-_SILENCE: Final = 0.3  # seconds without a request after an exception, which show that its client has ended
+SILENCE: Final = 0.3  # seconds without a request after an exception, which show that its client has ended
 _PR_SET_PDEATHSIG: Final = 1
 _OF_TESTS: Final = {
     "AZURITE_ACCOUNTS",
@@ -115,7 +115,7 @@ class Account:
         try:
             yield run
         except Exception as error:
-            time.sleep(_SILENCE)
+            time.sleep(SILENCE)
             run.stop()
             if faults := run.describe_faults():
                 error.add_note(faults)
