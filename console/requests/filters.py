@@ -30,6 +30,7 @@ KINDS: Final[Mapping[str, Promise]] = {
     RequestClass.FAILED: _("Failed"),
     RequestClass.SLOW: _("Slow"),
     RequestClass.WARNED: _("Not on Azure"),
+    RequestClass.REHEARSED: _("Rehearsed"),
     ALL: _("All"),
 }
 DURATIONS: Final = ("10", "100", "500", "1000", "5000")  # milliseconds

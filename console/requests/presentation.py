@@ -64,6 +64,12 @@ class RequestView:
         return explanations.warnings_of(self.it)
 
     @property
+    def rehearsed(self) -> list[str]:
+        """Return the names of the rules of a rehearsal that had an effect."""
+        names: list[str] = (self.it.fault or {}).get("rehearsed", {}).get("rules", [])
+        return names
+
+    @property
     def milliseconds(self) -> float:
         return 1000 * self.it.seconds
 

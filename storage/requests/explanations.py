@@ -19,7 +19,7 @@ from storage.inspector.reports import finding
 from storage.inspector.sentences import Sentence, describe
 from storage.models import RecordedRequest
 from storage.requests.earlier_changes import TABLE, EarlierChange
-from storage.requests.requests import is_slow
+from storage.requests.requests import is_rehearsed_failure, is_slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,11 @@ _WARNINGS: Final = {
 }
 _STRICT: Final = _("This account is as strict as Azure, which refuses such requests.")
 _SOURCE: Final = _("Source: %(source)s")
+_REHEARSED_FAILURE: Final = _("The rehearsal made this request fail: %(rules)s.")
+_REHEARSED: Final = _("The rehearsal changed how this request was answered: %(rules)s.")
+_COMMITTED: Final = _("The write was committed, but the client was not told.")
+_NOT_COMMITTED: Final = _("The write was not committed.")
+_DELAYED: Final = _("It waited %(milliseconds)s ms first, which are not part of its duration.")
 _CLOSED: Final = _("The client closed the connection before it was answered.")
 _EXPIRED: Final = _("The token %(token)s expired %(seconds)s before this request, at %(moment)s.")
 FURTHER: Final = _("It is the last of %(number)s changes that the client had not seen.")
@@ -110,16 +115,31 @@ def credential_name(request: RecordedRequest) -> str:
 
 
 def causes(request: RecordedRequest) -> Iterator[Cause]:
-    """Yield the causes of a refusal, then what Azure would refuse, then the causes of slowness."""
-    yield from load_findings(request.report) if request.report is not None else ()
-    yield from _find_faults(request, request.fault or {})
-    if request.outcome == Outcome.FAILED and not request.status:
-        yield Sentence(_CLOSED)
+    """Yield effects of a rehearsal, the causes of a refusal, what Azure would refuse, then the causes of slowness."""
+    rehearsed = (request.fault or {}).get("rehearsed")
+    if rehearsed is not None:
+        yield _describe_rehearsed(rehearsed)
+    if not is_rehearsed_failure(request):
+        yield from load_findings(request.report) if request.report is not None else ()
+        yield from _find_faults(request, request.fault or {})
+        if request.outcome == Outcome.FAILED and not request.status:
+            yield Sentence(_CLOSED)
     for rule in warnings_of(request):
         yield _describe_rule(_WARNINGS[RULES[rule].evidence], rule)
     if is_slow(request):
         path = read_member(AccessPath, request.access_path) if request.access_path else None
         yield Slow(path, tuple(request.candidates or ()))
+
+
+def _describe_rehearsed(rehearsed: Mapping[str, Any]) -> Sentence:
+    opening, more = _REHEARSED, []
+    if rehearsed["failure"]:
+        opening = _REHEARSED_FAILURE
+        if rehearsed["applied"] is not None:
+            more.append(Sentence(_COMMITTED if rehearsed["applied"] else _NOT_COMMITTED))
+    if rehearsed["delay"]:
+        more.append(Sentence(_DELAYED, {"milliseconds": f"{1000 * rehearsed['delay']:.0f}"}))
+    return Sentence(opening, {"rules": ", ".join(rehearsed["rules"])}, tuple(more))
 
 
 def _find_faults(request: RecordedRequest, fault: dict[str, Any]) -> Iterator[Cause]:

@@ -45,6 +45,7 @@ from storage.inspector.records import clean_filter_detail, dump_report
 from storage.inspector.requests import inspect_request
 from storage.models import Account, RecordedRequest
 from storage.requests.earlier_changes import find_earlier_change, is_explained
+from storage.requests.requests import is_rehearsed_failure
 from storage.sql import background
 from storage.sql.django import execute, storable_text
 from storage.sql.failures import Canceled
@@ -172,7 +173,7 @@ def _row(kept: KeptRequest, address: KeptAddress, began: float, alike: int) -> R
         version=clean_version(_header(sent, b"x-ms-version")),
         access_path=access.path.value if access is not None else "",
         candidates=sorted(access.index_candidates() or ()) or None if access is not None else None,
-        fault=_storable(dump_fault(fault, place, address.fault, observed.warnings)),
+        fault=_storable(dump_fault(fault, place, address.fault, observed.warnings, observed.rehearsed)),
         alike=alike,
     )
 
@@ -238,6 +239,8 @@ def _explain(pending: Sequence[_Pending]) -> None:
     causes: dict[tuple[Any, ...], list[_Pending]] = {}
     for it in pending:
         row = it.row
+        if is_rehearsed_failure(row):
+            continue
         if (row.status in (401, 403) or row.error == InvalidAuthenticationInfo.__name__) and not row.report:
             shared = (row.error, row.operation, row.table_name, row.credential, row.address, row.agent)
             cause = (row.account_id, it.fault.hint if it.fault is not None else "", *shared)

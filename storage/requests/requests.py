@@ -38,15 +38,18 @@ SAS_LABEL: Final = Case(
     output_field=CharField(),
 )
 
+_REHEARSED_FAILURE: Final = Q(fault__contains={"rehearsed": {"failure": True}})
+
 
 class RequestClass(StrEnum):
     """Class of requests to select."""
 
-    PROBLEM = "problem"  # any of the others
+    PROBLEM = "problem"  # any of the next four, except for rehearsed failures
     REFUSED = "refused"
     FAILED = "failed"
     SLOW = "slow"
     WARNED = "warned"  # served, but Azure would refuse it
+    REHEARSED = "rehearsed"  # by the rules of a rehearsal
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +82,18 @@ def is_slow(request: RecordedRequest) -> bool:
     return request.seconds >= slow
 
 
+def is_rehearsed_failure(request: RecordedRequest) -> bool:
+    """Return whether a rehearsal made a request fail."""
+    rehearsed = (request.fault or {}).get("rehearsed")
+    return rehearsed is not None and bool(rehearsed["failure"])
+
+
 def _of_kind(kind: RequestClass) -> Q:
     slow = Q(seconds__gte=settings.REQUEST_LOG.slow)
     warned = Q(fault__has_key="warnings")
     match kind:
         case RequestClass.PROBLEM:
-            return ~Q(outcome=Outcome.DONE) | slow | warned
+            return (~Q(outcome=Outcome.DONE) | slow | warned) & ~_REHEARSED_FAILURE
         case RequestClass.REFUSED:
             return Q(outcome=Outcome.REFUSED)
         case RequestClass.FAILED:
@@ -93,6 +102,8 @@ def _of_kind(kind: RequestClass) -> Q:
             return slow
         case RequestClass.WARNED:
             return warned
+        case RequestClass.REHEARSED:
+            return Q(fault__has_key="rehearsed")
 
 
 def find(wanted: RequestFilter) -> QuerySet[RecordedRequest]:

@@ -30,7 +30,8 @@ class RequestParameters(PageParameters, PeriodParameters):
         choices=[it.value for it in RequestClass],
         default="",
         help_text="Only refused, failed or slow ones (see `TABLERO_REQUEST_LOG_SLOW`), or those that were served and"
-        " Azure would refuse (`warned`); `problem`: any of these.",
+        " Azure would refuse (`warned`); `problem`: any of these, without rehearsed failures; `rehearsed`: those"
+        " on which a rehearsal had an effect.",
     )
     status = serializers.IntegerField(
         default=None, min_value=0, max_value=599, help_text="Only answers with this status."
@@ -72,6 +73,13 @@ class EarlierChangeSerializer(TypedSerializer):
     further: Annotated[int, "Other changes that the client had not seen either."]
 
 
+class RehearsedSerializer(TypedSerializer):
+    rules: Annotated[list[str], "Names of the rules that had an effect."]
+    failure: Annotated[bool, "Whether the rehearsal made the request fail."]
+    applied: Annotated[bool | None, "Whether a write was committed; null for reads."]
+    delay: Annotated[float, "Seconds that it waited, which are not part of `seconds`."]
+
+
 class RequestFaultSerializer(TypedSerializer):
     address: Annotated[AddressFault, OPTIONAL, "Why the address names no resource."]
     part: Annotated[PartKind, OPTIONAL]
@@ -92,6 +100,7 @@ class RequestFaultSerializer(TypedSerializer):
     warnings: Annotated[
         list[str], OPTIONAL, "Rules of Azure that the request broke and that the account did not insist on."
     ]
+    rehearsed: Annotated[RehearsedSerializer, OPTIONAL, "Effect of a rehearsal."]
     change: Annotated[
         EarlierChangeSerializer,
         OPTIONAL,
@@ -105,7 +114,9 @@ class RequestRecordSerializer(TypedSerializer):
     request_id: Annotated[UUID, "`x-ms-request-id` of the answer."]
     client_request_id: Annotated[str, "`x-ms-client-request-id`, if the client sent one."]
     outcome: Outcome
-    status: Annotated[int, "0 if the client closed the connection before."]
+    status: Annotated[
+        int, "0 if the client closed the connection before, or if a rehearsal withheld the answer."
+    ]
     code: Annotated[str, {"source": "error"}, "The error code; of a change set, that of its part."]
     operation: str
     method: str

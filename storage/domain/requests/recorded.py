@@ -8,7 +8,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import PartKind, RequestMemoryFull, RequestPart, StorageError
 from storage.domain.requests.cleaning import clean_option_name, clean_property
 from storage.domain.requests.kept_addresses import AddressFault
-from storage.domain.requests.observed import ObservedRequest
+from storage.domain.requests.observed import ObservedRequest, Rehearsed
 from storage.domain.requests.outcomes import Outcome, outcome_of_status
 
 _SPAN_PARTS: Final = (PartKind.OPTION, PartKind.BODY)  # parts in which a fault can have a position
@@ -88,9 +88,17 @@ def dump_fault(
     span: tuple[int, int] | None,
     address: AddressFault | None = None,
     warnings: Sequence[str] = (),
+    rehearsed: Rehearsed | None = None,
 ) -> dict[str, Any] | None:
     """Serialize the loggable details of a fault; ``span`` is its position in the redacted filter, if any."""
     kept: dict[str, Any] = {"warnings": list(warnings)} if warnings else {}
+    if rehearsed is not None:
+        kept["rehearsed"] = {
+            "rules": list(rehearsed.rules),
+            "failure": rehearsed.is_failure,
+            "applied": rehearsed.is_applied,
+            "delay": rehearsed.delay,
+        }
     if address is not None:
         kept["address"] = {
             "rule": address.rule.value,
