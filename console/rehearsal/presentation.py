@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -12,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.site.actors import name_actor, name_sas
 from storage.access import sas
+from storage.core.rehearsals import Delivery
 from storage.domain.access.actor import load_actor
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.series import read_credential
@@ -22,6 +24,7 @@ from storage.rehearsal.findings import Finding, Phrase, Severity
 from storage.rehearsal.report import Comparison, Report
 from storage.rehearsal.rules import EFFECTS, Parameter, Rule, dump_rules
 from storage.rehearsal.sets import READY, RuleSet
+from storage.rehearsal.summaries import RehearsedExchange
 
 _SHOWN_APART: Final = frozenset({"name", "effect", "when"})
 
@@ -152,6 +155,11 @@ class FindingView:
         return gettext(self.it.template) % facts
 
     @property
+    def requests(self) -> str:
+        """Return the query string of the page of requests that lists those which show it."""
+        return f"?{urlencode({'ids': ','.join(self.it.requests)})}"
+
+    @property
     def remedies(self) -> list[str]:
         return [gettext(it) for it in self.it.remedies]
 
@@ -190,6 +198,44 @@ def show_clients(account: Account, clients: Sequence[ClientCounts], report: Repo
         for client, (kind, name) in zip(clients, credentials, strict=True)
     ]
     return sorted(shown, key=lambda it: -sum(1 + 1000 * finding.is_fault for finding in it.findings))
+
+
+_WITHHELD: Final = frozenset({Delivery.CLOSE, Delivery.RESET, Delivery.SILENCE})
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeView:
+    """Request of a rehearsal, and its answer, for display."""
+
+    it: RehearsedExchange
+    is_recorded: bool  # in the request log
+
+    @property
+    def is_answered(self) -> bool:
+        return self.it.exchange.delivery not in _WITHHELD
+
+    @property
+    def is_cut(self) -> bool:
+        return self.it.exchange.delivery == Delivery.CUT
+
+    @property
+    def badge(self) -> str:
+        """Return the badge kind of the answer."""
+        status = self.it.exchange.status
+        if not self.is_answered or self.is_cut or status >= 500 or not status:
+            return "danger"
+        return "warn" if status >= 400 else "ok"
+
+    @property
+    def keys(self) -> str:
+        exchange = self.it.exchange
+        if exchange.partition is None:
+            return ""
+        return " / ".join((exchange.partition, *(() if exchange.row is None else (exchange.row,))))
+
+    @property
+    def milliseconds(self) -> float:
+        return 1000 * self.it.seconds
 
 
 @dataclass(frozen=True, slots=True)

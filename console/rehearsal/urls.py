@@ -14,4 +14,5 @@ urlpatterns = [
     path("a/<account>/rehearsals/sets/<name>/delete/", sets.delete, name="delete_set"),
     path("a/<account>/rehearsals/<int:number>/", rehearsals.show, name="show"),
     path("a/<account>/rehearsals/<int:number>/stop/", rehearsals.stop, name="stop"),
+    path("a/<account>/rehearsals/<int:number>/requests/", rehearsals.requests, name="requests"),
 ]

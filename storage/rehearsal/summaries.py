@@ -1,6 +1,6 @@
 """Rehearsals and their requests, as the doors show them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -98,13 +98,21 @@ class RehearsedExchange:
 
 
 def exchanges(
-    rehearsal: Rehearsal, *, agent: str = "", is_faulted: bool | None = None, after: int = 0, top: int
+    rehearsal: Rehearsal,
+    *,
+    agent: str = "",
+    is_faulted: bool | None = None,
+    request_ids: Collection[UUID] = (),
+    after: int = 0,
+    top: int,
 ) -> list[RehearsedExchange]:
     """Return the requests of a rehearsal after one, in the order in which they were answered.
 
-    ``agent`` is a part of the user agents, in any case.
+    ``agent`` is a part of the user agents, in any case; ``request_ids`` are all if none are given.
     """
     rows = RehearsedRequest.objects.filter(rehearsal=rehearsal, pk__gt=after).select_related("client")
+    if request_ids:
+        rows = rows.filter(request_id__in=request_ids)
     if agent:
         rows = rows.filter(client__agent__icontains=agent)
     if is_faulted is not None:

@@ -217,6 +217,12 @@ def get(account: Account, request_id: UUID) -> RecordedRequest | None:
     return find(RequestFilter([account.pk])).filter(request_id=request_id).first()
 
 
+def find_recorded(account: Account, request_ids: Collection[UUID]) -> set[UUID]:
+    """Return those of several requests that are in the log."""
+    rows = RecordedRequest.objects.filter(account=account, request_id__in=request_ids)
+    return set(rows.values_list("request_id", flat=True))
+
+
 def missing_indexes(request: RecordedRequest) -> list[str]:
     """Return properties without an index that would have sped up the query."""
     if not request.candidates:

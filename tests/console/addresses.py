@@ -155,6 +155,7 @@ rehearsal:set                 acme/bad-day        member:200   member:200
 rehearsal:delete_set          acme/bad-day        user:405     manager:302
 rehearsal:show                acme/0              user:404     user:405
 rehearsal:stop                acme/0              user:405     manager:404
+rehearsal:requests            acme/0              user:404     user:405
 requests:index                acme                member:200   user:405
 requests:show                 acme/00000000-0000-0000-0000-000000000000  user:404  user:405
 requests:export               acme                user:404     -

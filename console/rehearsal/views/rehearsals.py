@@ -1,6 +1,9 @@
 """Start, watch and stop rehearsals."""
 
+import re
+from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -10,23 +13,27 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from console.rehearsal.forms import StartForm, repeat
-from console.rehearsal.presentation import RehearsalView, SetView, show_clients
+from console.rehearsal.presentation import ExchangeView, RehearsalView, SetView, show_clients
 from console.site.access import account_required, actor_of, role_of
+from console.site.log_page import PAGE_SIZE, LogQuery, QueryPart, is_one_of, url_field
 from console.site.refusals import describe_refusal, notify_refusals
-from console.site.responses import render_part
+from console.site.responses import render_page, render_part
 from console.site.toasts import notify_error, notify_success
 from console.snippets import connections
 from storage.accounts import account_settings
 from storage.domain.access.roles import Capability, may
 from storage.domain.refusals import AnyReason, Refused
+from storage.domain.values.numbers import read_number
 from storage.models import Account, Rehearsal
-from storage.rehearsal import rehearsals, report
+from storage.rehearsal import rehearsals, report, summaries
 from storage.rehearsal.client_counts import count_clients
 from storage.rehearsal.subject import RehearsalReason
+from storage.requests.requests import find_recorded
 from storage.tables import tables
 
 _LATEST: Final = 20  # in the list
 _PROPOSED: Final = 200  # tables
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MANY: Final = 5_000  # requests, whose report takes a while
 _FIELDS: Final[dict[AnyReason, str]] = {
     RehearsalReason.SEED: "seed",
@@ -35,17 +42,17 @@ _FIELDS: Final[dict[AnyReason, str]] = {
 }
 
 
-@account_required(Capability.READ)
-@never_cache
 @require_safe
+@never_cache
+@account_required(Capability.READ)
 def index(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the sets of rules, with the form to start a rehearsal, and former rehearsals."""
     form = StartForm(initial=request.GET.dict(), sets=rehearsals.sets(account))
     return _page(request, account, form)
 
 
-@account_required(Capability.MANAGE_TABLES)
 @require_POST
+@account_required(Capability.MANAGE_TABLES)
 def start(request: HttpRequest, account: Account) -> HttpResponse:
     form = StartForm(request.POST, sets=rehearsals.sets(account))
     if not form.is_valid():
@@ -97,19 +104,20 @@ def _connection(request: HttpRequest, account: Account) -> dict[str, str]:
     }
 
 
-@account_required(Capability.OWN)
 @require_POST
+@account_required(Capability.OWN)
 def allow(request: HttpRequest, account: Account) -> HttpResponse:
     """Let failures be rehearsed in the account."""
-    with notify_refusals(request):
-        done = account_settings.change(account, may_rehearse=True, by=actor_of(request))
-        notify_success(request, _("Failures may be rehearsed in this account now."), undo=done)
+    if "may_rehearse" in request.POST:
+        with notify_refusals(request):
+            done = account_settings.change(account, may_rehearse=True, by=actor_of(request))
+            notify_success(request, _("Failures may be rehearsed in this account now."), undo=done)
     return redirect("rehearsal:index", account.name)
 
 
-@account_required(Capability.READ)
-@never_cache
 @require_safe
+@never_cache
+@account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     """Show a rehearsal; the page refreshes its part while the rehearsal runs."""
     rehearsal = _find(account, number)
@@ -126,13 +134,56 @@ def show(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     return render_part(request, "console/rehearsal/show.html", "_rehearsal.html", context)
 
 
-@account_required(Capability.MANAGE_TABLES)
 @require_POST
+@account_required(Capability.MANAGE_TABLES)
 def stop(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     found = _find(account, number)
     if rehearsals.stop(found, by=actor_of(request)):
         notify_success(request, _("Stopped the rehearsal %(set)s.") % {"set": found.set_name})
     return redirect("rehearsal:show", account.name, found.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestQuery(LogQuery):
+    """Filter and page of the requests of a rehearsal, as in the address."""
+
+    kind: str = url_field(is_one_of({"affected"}))
+    agent: str = url_field()
+    ids: str = url_field()
+    after: str = url_field(read_number, part=QueryPart.PAGE)
+
+    @property
+    def request_ids(self) -> list[UUID]:
+        return [UUID(it) for it in self.ids.split(",") if _UUID.fullmatch(it)]
+
+
+@require_safe
+@never_cache
+@account_required(Capability.READ)
+def requests(request: HttpRequest, account: Account, number: int) -> HttpResponse:
+    """List the requests of a rehearsal in their order: all, affected ones, or those that show a finding."""
+    rehearsal, query = _find(account, number), RequestQuery.read(request.GET)
+    rows = summaries.exchanges(
+        rehearsal,
+        agent=query.agent,
+        is_faulted=True if query.kind else None,
+        request_ids=query.request_ids,
+        after=read_number(query.after) or 0,
+        top=PAGE_SIZE + 1,
+    )
+    recorded = find_recorded(account, [row.request_id for row in rows])
+    more = rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None
+    context = {
+        "rehearsal": rehearsal,
+        "requests": [ExchangeView(row, row.request_id in recorded) for row in rows[:PAGE_SIZE]],
+        "query": query,
+        "kinds": [
+            (_("All"), query.query_string(kind="", ids=""), not query.kind and not query.ids),
+            (_("Affected"), query.query_string(kind="affected", ids=""), bool(query.kind)),
+        ],
+        "more": "" if more is None else query.query_string(after=more),
+    }
+    return render_page(request, "console/rehearsal/requests.html", context)
 
 
 def _find(account: Account, number: int) -> Rehearsal:

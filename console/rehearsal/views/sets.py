@@ -23,9 +23,9 @@ from storage.rehearsal.subject import RehearsalReason
 _RULES: Final = frozenset[AnyReason]({RehearsalReason.RULES_MALFORMED, RehearsalReason.RULE_MALFORMED})
 
 
-@account_required(Capability.MANAGE_TABLES)
-@never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@account_required(Capability.MANAGE_TABLES)
 def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form of a new set, with the rules of another; or add it."""
     if request.method == "POST":
@@ -36,9 +36,9 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
     return _page(request, form, None)
 
 
-@account_required(Capability.READ)
-@never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, name: str) -> HttpResponse:
     """Show the rules of a set; its form to those who may change it."""
     rule_set = _find(account, name)
@@ -84,8 +84,8 @@ def _page(request: HttpRequest, form: SetForm, former: RuleSet | None) -> HttpRe
     return render(request, "console/rehearsal/change_set.html", context, status=status)
 
 
-@account_required(Capability.MANAGE_TABLES)
 @require_POST
+@account_required(Capability.MANAGE_TABLES)
 def delete(request: HttpRequest, account: Account, name: str) -> HttpResponse:
     with notify_refusals(request):
         done = rehearsals.delete_set(account, name, by=actor_of(request))
