@@ -48,6 +48,7 @@ def cosmos_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> Endpo
         pytest.skip("only who starts the server can create an account of another kind")
     server = request.getfixturevalue("server")
     server.change_accounts("add", "cosmoswire", "--kind", "cosmos", "--key1", endpoint.key)
+    server.change_accounts("rehearsals", "cosmoswire", "on")
     return replace(endpoint, url=f"{server.url}/cosmoswire", account="cosmoswire")
 
 
