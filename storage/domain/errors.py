@@ -299,6 +299,11 @@ class TableAlreadyExists(StorageError):
     status = 409
 
 
+class TableBeingDeleted(StorageError):
+    message = "The specified table is being deleted. Try operation later."
+    status = 409
+
+
 class TableNotFound(StorageError):
     message = "The table specified does not exist."
     status = 404

@@ -57,6 +57,12 @@ def check_query(call: Call, root: Filter | None) -> None:
         _hold(call, StrictRule.EMPTY_NEXT_ROW_KEY, PartKind.OPTION, "NextRowKey")
 
 
+async def check_deletion(call: Call, name: str) -> None:
+    """Check that no table of the name of a new one is being deleted."""
+    if not call.dialect.is_cosmos and await call.service.is_being_deleted(call.account, name):
+        _hold(call, StrictRule.TABLE_BEING_DELETED, PartKind.BODY)
+
+
 def _check_numbers(call: Call, text: str) -> None:
     for token in tokenize(text):
         if token.kind is TokenKind.NUMBER and _is_beyond_int32(token):
@@ -99,7 +105,7 @@ def _hold(
     call: Call,
     rule: StrictRule,
     kind: PartKind,
-    name: str,
+    name: str = "",
     values: tuple[object, ...] = (),
     span: tuple[int, int] | None = None,
 ) -> None:

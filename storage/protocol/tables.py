@@ -54,6 +54,7 @@ async def _create(call: Call) -> Answer:
     name = read_table_name(
         formats.read_object(request.headers.get(b"content-type"), request.body, request.version)
     )
+    await strictness.check_deletion(call, name)
     created = await call.service.create_table(call.account, name, by=call.actor())
     location = f"{call.address.base}/{table_link(name)}".encode()
     preference = read_preference(request.headers.get(b"prefer"), request.version)

@@ -6,8 +6,11 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+from django.utils import timezone
 
 from storage.access import policies
 from storage.accounts import service_properties
@@ -33,6 +36,7 @@ from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import EntityQuery, Page, TableQuery
 from storage.domain.refusals import Reason
 from storage.domain.requests.consistency import ReadTerms, Session
+from storage.domain.requests.strictness import TABLE_DELETION
 from storage.domain.service_properties.properties import ServiceProperties
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
@@ -70,6 +74,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _BACKGROUND_DELAY: Final = 0.3  # seconds
+_DELETIONS_LIMIT: Final = 1000  # remembered deletions of tables
 _RECOVERY: Final = 20.0  # seconds; a database that was killed answers again after a few
 
 
@@ -129,6 +134,8 @@ class Service:
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
         self._creating = asyncio.Lock()
+        # when this process deleted tables, by account and folded name, in seconds of the monotonic clock
+        self._deletions: dict[tuple[int, str], float] = {}
 
     def _leave_former(self, moment: float) -> None:
         """Close connections to a former primary, as one that hangs would keep requests waiting."""
@@ -214,9 +221,33 @@ class Service:
 
     # tables
 
+    async def is_being_deleted(self, account: KnownAccount, name: str) -> bool:
+        """Return whether a table of this name was deleted so lately that Azure would not be done with it.
+
+        Of a friendly account only deletions by this process count: others would have to be looked up.
+        """
+        folded = fold_table_name(name, account.kind)
+        if account.strict:
+            since = timezone.now() - timedelta(seconds=TABLE_DELETION)
+            return await self._in_thread(tables.is_name_of_deleted, account.row, folded, since)
+        deleted = self._deletions.get((account.id, folded))
+        return deleted is not None and time.monotonic() - deleted < TABLE_DELETION
+
+    def _note_deletion(self, account: KnownAccount, folded: str) -> None:
+        deletions = self._deletions
+        deletions.pop((account.id, folded), None)
+        if len(deletions) >= _DELETIONS_LIMIT:
+            deletions.pop(next(iter(deletions)))  # the oldest
+        deletions[account.id, folded] = time.monotonic()
+
     async def create_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> int:
         """Create a table (Create Table); return its creation time in ticks."""
         _check_writable(account)
+        created = await self._create_table(account, name, by)
+        self._deletions.pop((account.id, fold_table_name(name, account.kind)), None)
+        return created
+
+    async def _create_table(self, account: KnownAccount, name: str, by: Actor) -> int:
         create = partial(tables.create, account.row, name, by=by, is_checked=True)
         if not account.new_form.creation_wait:
             return to_ticks((await self._in_thread(create)).created_at)
@@ -237,7 +268,9 @@ class Service:
         """Delete a table (Delete Table); it can be restored while the account keeps its history."""
         _check_writable(account)
         await self._in_thread(tables.delete, account.row, name, by=by, is_checked=True)
-        self._catalog.forget_table(account, fold_table_name(name, account.kind))
+        folded = fold_table_name(name, account.kind)
+        self._catalog.forget_table(account, folded)
+        self._note_deletion(account, folded)
 
     async def get_table(self, account: KnownAccount, name: str) -> str:
         """Return the name of a table as created (Get Table)."""

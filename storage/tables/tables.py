@@ -22,6 +22,7 @@ from storage.domain.errors import (
     TableAlreadyExists,
 )
 from storage.domain.filters.query import TableQuery, matches_table, names_of_tables
+from storage.domain.requests.strictness import TABLE_DELETION, Strictness
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_new_table_name, fold_table_name
 from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy, Table, Tables
@@ -63,6 +64,14 @@ def existing(account_id: int, folded_names: Collection[str]) -> set[str]:
     """Return the names among these that existing tables have."""
     tables = Table.objects.filter(account_id=account_id, folded_name__in=folded_names, deleted_at=None)
     return set(tables.values_list("folded_name", flat=True))
+
+
+def is_name_of_deleted(account: Account, folded_name: str, since: datetime) -> bool:
+    """Return whether the last table of a name was deleted after a time; False if there is one."""
+    tables = Table.objects.filter(account=account, folded_name=folded_name)
+    return (
+        tables.filter(deleted_at__gt=since).exists() and not tables.filter(deleted_at__isnull=True).exists()
+    )
 
 
 def deleted_before(limit: datetime) -> Tables:
@@ -355,7 +364,13 @@ def drop_expired_tables() -> int:
     count = 0
     over = Table.objects.filter(Q(kept_until=None) | Q(kept_until__lte=timezone.now())).exclude(
         # a snapshot may need its entities
-        Q(deleted_at=None) | Exists(SnapshotTable.objects.filter(table=OuterRef("pk"), is_copied=False))
+        Q(deleted_at=None)
+        | Exists(SnapshotTable.objects.filter(table=OuterRef("pk"), is_copied=False))
+        # its name is not free yet
+        | Q(
+            account__strictness=Strictness.AZURE,
+            deleted_at__gt=timezone.now() - timedelta(seconds=TABLE_DELETION),
+        )
     )
     # a node that has the rows of one may be down; others need not wait for it
     with attempting_each("Not every deleted table could be dropped") as attempt:

@@ -19,6 +19,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ServerBusy, TableAlreadyExists
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
+from storage.domain.requests.strictness import TABLE_DELETION, Strictness
 from storage.metrics import remembered, totals
 from storage.metrics.table_use import TableWrites
 from storage.models import Table
@@ -184,6 +185,20 @@ def test_the_space_of_deleted_tables_is_given_back(account):
     assert not any(is_there(f"deleted_{relation_name(table.pk)}") for table in gone)
     assert list(Table.objects.all()) == [kept]
     assert tables.drop_expired_tables() == 0
+
+
+def test_a_strict_account_remembers_a_deleted_table_for_as_long_as_its_name_is_taken(account):
+    account_settings.change(account, strictness=Strictness.AZURE)
+    tables.create(account, "gone")
+    tables.delete(account, "gone")
+    before = timezone.now() - timedelta(minutes=1)
+    assert tables.drop_expired_tables() == 0
+    assert tables.is_name_of_deleted(account, "gone", before)
+
+    Table.objects.update(deleted_at=timezone.now() - timedelta(seconds=TABLE_DELETION))
+    assert tables.is_name_of_deleted(account, "gone", before)
+    assert tables.drop_expired_tables() == 1
+    assert not tables.is_name_of_deleted(account, "gone", before)
 
 
 def test_tables_deleted_by_clients_are_kept_like_the_history_unless_empty(account, monkeypatch):

@@ -92,7 +92,7 @@ def _load_file(path: Path) -> Iterator[Case]:
                 test=f"{path.stem}: {entry['name']}{about}",
                 id=f"{path.stem}: {_title(entry['name'], variables)}{about}",
                 given=worlds[given] if isinstance(given, str) else given,
-                steps=_steps({**entry, "response": entry["strict"]} if strict else entry),
+                steps=_strict_steps(entry) if strict else _steps(entry),
                 variables={**names, **variables},
                 peer="only Tablero can be strict" if strict else variables.get("peer", entry.get("peer", "")),
                 read_only=entry.get("read_only", False),
@@ -132,6 +132,12 @@ def _steps(entry: dict[str, Any]) -> list[dict[str, Any]]:
     if "filter" in entry:
         return [_filter_step(entry)]
     return [_step(entry["request"], entry["response"])]
+
+
+def _strict_steps(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the steps with the answer of a strict account to the last request."""
+    *others, last = _steps(entry)
+    return [*others, _step(last["request"], entry["strict"])]
 
 
 def _step(request: str | dict[str, Any], response: int | dict[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class StrictRule(StrEnum):
     INT32_LITERAL = "int32_literal"
     TOO_MANY_COMPARISONS = "too_many_comparisons"
     EMPTY_NEXT_ROW_KEY = "empty_next_row_key"
+    TABLE_BEING_DELETED = "table_being_deleted"
     SLASH_IN_KEY = "slash_in_key"
     QUOTE_IN_KEY = "quote_in_key"
 
@@ -53,6 +54,8 @@ class RuleFacts(NamedTuple):
     def source(self) -> str:
         return self.sources[0]
 
+
+TABLE_DELETION: Final = 40.0  # seconds that the deletion of a table takes on Azure at least
 
 _REST: Final = "https://learn.microsoft.com/rest/api/storageservices/"
 _GITHUB: Final = "https://github.com/"
@@ -103,6 +106,17 @@ RULES: Final[Mapping[StrictRule, RuleFacts]] = {
         (
             f"{_GITHUB}Azure/azure-sdk-for-js/issues/20913",
             f"{_GITHUB}microsoft/AzureStorageExplorer/issues/5434",
+        ),
+    ),
+    StrictRule.TABLE_BEING_DELETED: RuleFacts(
+        errors.TableBeingDeleted,
+        errors.TableBeingDeleted.message,
+        _("A table cannot be created in the 40 seconds after another one of its name was deleted."),
+        Evidence.OBSERVED,
+        (
+            f"{_REST}delete-table#remarks",
+            f"{_GITHUB}microsoft/AzureStorageExplorer/issues/351",
+            f"{_GITHUB}Azure/azure-sdk-for-go/issues/10813",
         ),
     ),
     StrictRule.SLASH_IN_KEY: RuleFacts(
