@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -42,27 +42,23 @@ _WITH_BODY: Final = frozenset(
 )
 
 
+_MANY: Final = 100  # requests after which a reaction has been seen
+
+
 class Attempt:
     """One request of a client with its answer."""
 
-    __slots__ = ("exchange", "identity", "request_id")
+    __slots__ = ("began", "ended", "exchange", "identity", "is_mutation", "is_retryable", "request_id")
 
     def __init__(self, exchange: Exchange, request_id: str) -> None:
         self.exchange = exchange
         self.request_id = request_id
+        self.began = exchange.began
+        self.ended = exchange.ended
         self.identity = _identify(exchange)
-
-    @property
-    def began(self) -> float:
-        return self.exchange.began
-
-    @property
-    def ended(self) -> float:
-        return self.exchange.ended
-
-    @property
-    def is_mutation(self) -> bool:
-        return self.exchange.operation in _MUTATIONS
+        self.is_mutation = exchange.operation in _MUTATIONS
+        # a failure that SDKs retry
+        self.is_retryable = exchange.status in _RETRYABLE or self.is_withheld or self.is_cut
 
     @property
     def is_query(self) -> bool:
@@ -81,11 +77,6 @@ class Attempt:
     def is_left(self) -> bool:
         """Return whether the client closed the connection before the answer."""
         return self.exchange.status == 0 and self.exchange.delivery not in _WITHHELD
-
-    @property
-    def is_retryable(self) -> bool:
-        """Return whether the request failed in a way that an SDK retries."""
-        return self.exchange.status in _RETRYABLE or self.is_withheld or self.is_cut
 
     @property
     def is_read_well(self) -> bool:
@@ -174,7 +165,10 @@ class ClientLog:
     ended: float | None = None  # when the rehearsal ended; None while it runs
     now: float = 0.0  # when the report is made
     scale: float = 1.0  # factor of rates
-    tokens_of_others: Collection[str] = frozenset()  # continuation tokens that other clients sent
+    number: int = 0  # among the clients
+    senders: Mapping[str, Collection[int]] = field(
+        default_factory=dict
+    )  # clients by the tokens that they sent
 
     @property
     def is_final(self) -> bool:
@@ -230,6 +224,17 @@ class ClientLog:
     @cached_property
     def _beginnings(self) -> Sequence[float]:
         return [attempt.began for attempt in self.attempts]
+
+    def is_settled(self, moment: float) -> bool:
+        """Return whether the client would have reacted to an answer of a moment, if it did at all."""
+        after = self.count_after(moment)
+        if not self.is_whole:
+            return after >= _MANY
+        return after > 0 or self.ended is not None
+
+    def is_sent_by_others(self, token: str) -> bool:
+        """Return whether another client sent a continuation token."""
+        return any(number != self.number for number in self.senders.get(token, ()))
 
     def count_after(self, moment: float) -> int:
         """Return how many attempts began at a moment or later."""

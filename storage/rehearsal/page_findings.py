@@ -46,9 +46,9 @@ def find_ignored_token(log: ClientLog) -> Iterator[Case]:
         if not attempt.is_query or not exchange.next_token or exchange.status != 200 or exchange.delivery:
             continue
         pages = queries.setdefault((exchange.operation, exchange.table.lower(), exchange.query), _Pages())
-        if sent.get(exchange.next_token, 0.0) >= attempt.began or exchange.next_token in log.tokens_of_others:
+        if sent.get(exchange.next_token, 0.0) >= attempt.began or log.is_sent_by_others(exchange.next_token):
             pages.followed.append(attempt)
-        elif (log.is_final or log.count_after(attempt.ended)) and not _is_hedged(log, attempt):
+        elif log.is_settled(attempt.ended) and not _is_hedged(log, attempt):
             pages.ignored.append(attempt)
     for pages in queries.values():
         yield from _judge(log, pages)

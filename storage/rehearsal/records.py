@@ -9,6 +9,7 @@ from storage.core.rehearsals import Exchange, ExchangedChange
 
 _DEFAULTS: Final = Exchange()
 _FIELDS: Final = frozenset(field.name for field in fields(Exchange))
+_CHANGE_FIELDS: Final = frozenset(ExchangedChange._fields)
 
 
 def dump_exchange(exchange: Exchange) -> str:
@@ -32,9 +33,15 @@ def _dump_change(change: ExchangedChange) -> dict[str, Any]:
 
 def load_exchange(written: Mapping[str, Any]) -> Exchange:
     """Parse an exchange; members of newer versions are left out."""
-    known = {name: value for name, value in written.items() if name in _FIELDS}
-    known["changes"] = [
-        ExchangedChange(**{name: it[name] for name in ExchangedChange._fields if name in it})
-        for it in written.get("changes", ())
-    ]
+    known = (
+        dict(written) if written.keys() <= _FIELDS else {it: written[it] for it in _FIELDS & written.keys()}
+    )
+    if "changes" in known:
+        known["changes"] = [_load_change(it) for it in known["changes"]]
     return Exchange(**known)
+
+
+def _load_change(written: Mapping[str, Any]) -> ExchangedChange:
+    if written.keys() <= _CHANGE_FIELDS:
+        return ExchangedChange(**written)
+    return ExchangedChange(**{name: written[name] for name in _CHANGE_FIELDS & written.keys()})

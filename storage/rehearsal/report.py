@@ -1,14 +1,17 @@
 """Reports on the behaviour of clients in a rehearsal."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from datetime import datetime
+from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from django.db.models import Sum, TextField
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
-from django.utils import timezone
 
 from storage.domain.translation import mark as _
 from storage.models import Rehearsal, RehearsalClient, RehearsedRequest
@@ -24,7 +27,8 @@ from storage.rehearsal.write_findings import SharedEntities
 CLIENTS_LIMIT: Final = 200  # those with the most requests
 REQUESTS_LIMIT: Final = 200_000  # read for a report, all clients together
 LEAST_REQUESTS: Final = 1_000  # read of each client
-CHANGES_LIMIT: Final = 200_000  # of entities, read of each client
+CHANGES_LIMIT: Final = 200_000  # changes of entities that are read of each client
+_CHUNK: Final = 2_000  # rows
 
 FINDERS: Final[Sequence[Callable[[ClientLog], Iterator[Case]]]] = (
     page_findings.find_ignored_token,
@@ -103,9 +107,12 @@ class Report:
 
 def counts(rehearsal: Rehearsal) -> Counts:
     """Count the requests of a rehearsal without reading them."""
-    requests = RehearsalClient.objects.filter(rehearsal=rehearsal).aggregate(sum=Sum("requests"))["sum"]
     faulted = RehearsedRequest.objects.filter(rehearsal=rehearsal, exchange__has_key="rules").count()
-    return Counts(requests or 0, faulted)
+    return Counts(_count_requests(rehearsal), faulted)
+
+
+def _count_requests(rehearsal: Rehearsal) -> int:
+    return RehearsalClient.objects.filter(rehearsal=rehearsal).aggregate(sum=Sum("requests"))["sum"] or 0
 
 
 def make_report(rehearsal: Rehearsal) -> Report:
@@ -143,13 +150,31 @@ def find_cases(log: ClientLog) -> Iterator[Case]:
     return chain.from_iterable(find(log) for find in FINDERS)
 
 
-def _report_clients(rehearsal: Rehearsal) -> list[ClientReport]:
+def _report_clients(rehearsal: Rehearsal) -> Sequence[ClientReport]:
+    ended = rehearsals.ended_at(rehearsal)
+    if ended is None:
+        return _read_reports(rehearsal, None)
+    # requests that were under way at the end may still be recorded
+    requests = RehearsedRequest.objects.filter(rehearsal=rehearsal)
+    last = requests.order_by("-pk").values_list("pk", flat=True).first()
+    return _report_ended(rehearsal.pk, rehearsal.started_at, ended, _count_requests(rehearsal), last)
+
+
+@lru_cache(maxsize=16)
+def _report_ended(
+    pk: int, started_at: datetime, ended: datetime, requests: int, last: int | None
+) -> Sequence[ClientReport]:
+    """Report on an ended rehearsal once; the arguments change when its requests do."""
+    return _read_reports(Rehearsal.objects.get(pk=pk), ended)
+
+
+def _read_reports(rehearsal: Rehearsal, ended: datetime | None) -> Sequence[ClientReport]:
     rows = list(
         RehearsalClient.objects.filter(rehearsal=rehearsal).order_by("-requests", "pk")[:CLIENTS_LIMIT]
     )
-    ended, now = rehearsals.ended_at(rehearsal), timezone.now()
     limit = max(LEAST_REQUESTS, REQUESTS_LIMIT // max(1, len(rows)))
-    tokens = _read_tokens(rehearsal) if len(rows) > 1 else {}
+    senders = _read_senders(rehearsal) if len(rows) > 1 else {}
+    now = time.time()
     shared = SharedEntities()
     findings: dict[int, list[Finding]] = {}
     faulted: dict[int, int] = {}
@@ -161,16 +186,17 @@ def _report_clients(rehearsal: Rehearsal) -> list[ClientReport]:
             attempts,
             is_whole=len(attempts) >= row.requests,
             ended=None if ended is None else ended.timestamp(),
-            now=now.timestamp(),
+            now=now,
             scale=rehearsal.scale,
-            tokens_of_others={token for token, clients in tokens.items() if clients - {row.pk}},
+            number=row.pk,
+            senders=senders,
         )
         faulted[row.pk] = sum(bool(attempt.exchange.rules) for attempt in attempts)
         findings[row.pk] = gather(find_cases(log), row.agent)
         if len(rows) > 1:
             shared.add(row.pk, log)
     agents = {row.pk: row.agent for row in rows}
-    return [
+    return tuple(
         ClientReport(
             row.agent,
             row.credential,
@@ -179,33 +205,36 @@ def _report_clients(rehearsal: Rehearsal) -> list[ClientReport]:
             sort_findings([*findings[row.pk], *gather(shared.find_lost_updates(row.pk, agents), row.agent)]),
         )
         for row in rows
-    ]
+    )
 
 
-def _read_tokens(rehearsal: Rehearsal) -> dict[str, set[int]]:
+def _read_senders(rehearsal: Rehearsal) -> dict[str, set[int]]:
     """Return which clients sent each continuation token."""
-    clients: dict[str, set[int]] = {}
+    senders: dict[str, set[int]] = {}
     sent = RehearsedRequest.objects.filter(rehearsal=rehearsal, exchange__has_key="token")
-    for token, client in sent.values_list("exchange__token", "client_id")[:REQUESTS_LIMIT]:
-        clients.setdefault(token, set()).add(client)
-    return clients
+    texts = sent.annotate(token=KeyTextTransform("token", "exchange"))
+    for token, client in texts.values_list("token", "client_id")[:REQUESTS_LIMIT].iterator(_CHUNK):
+        senders.setdefault(token, set()).add(client)
+    return senders
 
 
 def _read_attempts(client: RehearsalClient, limit: int) -> list[Attempt]:
     """Read the first requests of a client, as many as fit."""
-    rows = RehearsedRequest.objects.filter(client=client, number__lte=limit).annotate(
-        written=Cast("exchange", TextField())
+    rows = (
+        RehearsedRequest.objects.filter(client=client, number__lte=limit)
+        .annotate(written=Cast("exchange", TextField()), named=Cast("request_id", TextField()))
+        .order_by("pk")
+        .values_list("written", "named")
+        .iterator(_CHUNK)
     )
     attempts: list[Attempt] = []
     changes = 0
-    for written, request_id in (
-        rows.order_by("pk").values_list("written", "request_id").iterator(chunk_size=5000)
-    ):
-        attempt = Attempt(load_exchange(json.loads(written)), str(request_id))
-        attempts.append(attempt)
-        changes += len(attempt.exchange.changes)
-        if changes > CHANGES_LIMIT:
-            break
+    while changes < CHANGES_LIMIT and (chunk := list(islice(rows, _CHUNK))):
+        # one text for all is parsed faster
+        exchanges = map(load_exchange, json.loads(f"[{','.join(written for written, name in chunk)}]"))
+        read = [Attempt(exchange, name) for exchange, (_written, name) in zip(exchanges, chunk, strict=True)]
+        changes += sum(len(attempt.exchange.changes) for attempt in read)
+        attempts += read
     attempts.sort(key=lambda attempt: attempt.began)
     return attempts
 

@@ -19,7 +19,10 @@ _MANY: Final = 5  # requests
 
 def _chains(log: ClientLog, is_repeated: Callable[[Attempt], bool]) -> Iterator[Sequence[Attempt]]:
     """Yield attempts of the same request, each after an answer that meets a condition, except perhaps the last."""
-    for alike in log.alike.values():
+    failed = {attempt.identity for attempt in log.attempts if is_repeated(attempt)}
+    for identity in failed - {None}:
+        assert identity is not None
+        alike = log.alike[identity]
         # workers that send the same at the same time are told apart by their marks
         rows: dict[str, list[Attempt]] = {}
         for attempt in alike:

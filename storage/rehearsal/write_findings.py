@@ -43,7 +43,9 @@ def find_insert_repeated(log: ClientLog) -> Iterator[Case]:
     )
     for lost, repeated in _conflicts(log, _EXISTS):
         inserted = [key_of(change) for change in lost.exchange.changes if change.verb == "insert"]
-        if not inserted or _is_looked_after(log, repeated, inserted, is_read_only=False):
+        if not inserted or not log.is_settled(repeated.ended):
+            continue
+        if _is_looked_after(log, repeated, inserted, is_read_only=False):
             continue
         is_fault = not tolerates and _had_time(log, repeated)
         yield Case(
@@ -63,7 +65,9 @@ def find_update_repeated(log: ClientLog) -> Iterator[Case]:
     """Find conditional changes that their own first attempt made fail, without a look at the entity after it."""
     for lost, repeated in _conflicts(log, _CHANGED):
         changed = [key_of(it) for it in lost.exchange.changes if it.condition not in ("", "*")]
-        if not changed or _is_looked_after(log, repeated, changed, is_read_only=True):
+        if not changed or not log.is_settled(repeated.ended):
+            continue
+        if _is_looked_after(log, repeated, changed, is_read_only=True):
             continue
         yield Case(
             FindingKind.UPDATE_REPEATED,

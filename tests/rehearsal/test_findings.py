@@ -135,7 +135,7 @@ def test_followed_token(client):
 
 def test_token_that_another_client_follows():
     client = page(Client(), 0, next_token="a").go_on()
-    assert find(client, tokens_of_others={"a"}) == []
+    assert find(client, senders={"a": {0, 5}}) == []
 
 
 # retries

@@ -281,7 +281,7 @@ def read(row, **facts):
 
 
 def careless():
-    """Return requests of which one failed, and was not sent again."""
+    """Return requests. One failed and was not sent again."""
     busy = read("busy", status=503, error="ServerBusy", rules=["throttle"])
     return [busy, *(read(str(number)) for number in range(8))]
 
@@ -322,7 +322,7 @@ def test_verdict(rehearse):
 
 
 def test_requests_that_were_not_read(rehearse, monkeypatch):
-    """What a client did after the requests that are read is not known."""
+    """Find nothing that later requests could disprove."""
     monkeypatch.setattr(report, "REQUESTS_LIMIT", 2)
     monkeypatch.setattr(report, "LEAST_REQUESTS", 2)
     made = make_report(rehearse(("careless", careless())))
