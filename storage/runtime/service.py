@@ -224,7 +224,7 @@ class Service:
     async def is_being_deleted(self, account: KnownAccount, name: str) -> bool:
         """Return whether a table of this name was deleted so lately that Azure would not be done with it.
 
-        Of a friendly account only deletions by this process count: others would have to be looked up.
+        In a friendly account only deletions by this process count, as others would have to be looked up.
         """
         folded = fold_table_name(name, account.kind)
         if account.strict:
