@@ -85,6 +85,7 @@ class Slot(Enum):
     OVERVIEW_SOURCES = "ways to get tables, below the overview of an account that has none: account, may"
     TABLE_PEOPLE = "between the tabs of a table and what one can do with it: account, frame"
     ENTITY_PEOPLE = "above what an entity has now: nothing but what every page has"
+    REQUEST_FACTS = "among the details of a request in the log, in a list of terms: account, shown"
     QUERY_HEAD = "beside the saved query that a grid shows: account, table, query"
 
 

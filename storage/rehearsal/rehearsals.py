@@ -141,6 +141,12 @@ def running(account: Account, now: datetime | None = None) -> Rehearsal | None:
     return Rehearsal.objects.filter(account=account, stopped_at=None, ends_at__gt=now).first()
 
 
+def running_at(account: Account, moment: datetime) -> Rehearsal | None:
+    """Return the rehearsal of an account that ran at a moment."""
+    started = Rehearsal.objects.filter(account=account, started_at__lte=moment, ends_at__gt=moment)
+    return started.exclude(stopped_at__lte=moment).order_by("-started_at").first()
+
+
 def of_account(account: Account) -> QuerySet[Rehearsal]:
     """Return all rehearsals of an account, the newest first."""
     return Rehearsal.objects.filter(account=account).order_by("-started_at", "-pk")

@@ -153,7 +153,10 @@ SUBJECT = Subject(
         ),
     ),
     parts=(
-        Part(Slot.ACCOUNT_STATE, 10, "console/rehearsal/_band.html", "console.rehearsal.band.find_running"),
+        Part(Slot.ACCOUNT_STATE, 10, "console/rehearsal/_band.html", "console.rehearsal.parts.find_running"),
+        Part(
+            Slot.REQUEST_FACTS, 10, "console/rehearsal/_fact.html", "console.rehearsal.parts.find_rehearsal"
+        ),
     ),
     style_sheet=StyleSheet.ACCESS,
     urls=("console.rehearsal.urls",),

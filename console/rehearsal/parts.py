@@ -1,4 +1,4 @@
-"""The band above the pages of an account in which failures are rehearsed."""
+"""Parts of other pages: the band above those of an account, and the rehearsal of a logged request."""
 
 from typing import Any
 
@@ -16,3 +16,10 @@ def find_running(context: Context) -> dict[str, Any]:
     match = getattr(context.get("request"), "resolver_match", None)
     is_shown = match is not None and match.view_name == "rehearsal:show"
     return {"running": None if is_shown else rehearsals.running(account)}
+
+
+def find_rehearsal(context: Context) -> dict[str, Any]:
+    """Return the rehearsal that affected a logged request; None if none did, or it is no longer kept."""
+    recorded = context["shown"].it
+    is_rehearsed = "rehearsed" in (recorded.fault or {})
+    return {"rehearsal": rehearsals.running_at(recorded.account, recorded.at) if is_rehearsed else None}
