@@ -1,1 +1,1 @@
-"""Copies between an account of this server and another table service, or from an Azurite file."""
+"""Copies to and from another table service, and from Azurite files."""

@@ -1,4 +1,4 @@
-"""Inspector: explains why a token, connection string or request is refused, by the service's own rules."""
+"""Inspector: explains why a token, connection string or request is refused."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,1 +1,1 @@
-"""Rehearsals of failures, such as throttling, lost answers and short pages, and reports on the behaviour of clients."""
+"""Rehearsals of failures, and reports on what clients did."""
