@@ -9,6 +9,11 @@ _P99: Final = NormalDist().inv_cdf(0.99)  # standard deviations
 _TAIL: Final = 0.999  # quantile of the longest delay
 
 
+def name_client(agent: str) -> str:
+    """Return the first name in a User-Agent, without its version, which is the same on every machine."""
+    return agent.partition(" ")[0].partition("/")[0]
+
+
 def draw(seed: int, rule: int, agent: str, number: int, purpose: str = "") -> float:
     """Return a number from 0 to below 1 for the request with a number among those that a rule is about."""
     text = f"{seed}\0{rule}\0{agent}\0{number}\0{purpose}"

@@ -37,7 +37,7 @@ from storage.domain.values.names import fold_table_name
 from storage.models import Account, Table
 from storage.models import Rehearsal as RehearsalRow
 from storage.rehearsal import rehearsals
-from storage.rehearsal.chance import draw, lognormal
+from storage.rehearsal.chance import draw, lognormal, name_client
 from storage.rehearsal.records import dump_exchange
 from storage.rehearsal.rules import ANY, EFFECTS, Effect, Per, Rule, read_rules
 from storage.sql import rehearsals as sql
@@ -118,15 +118,16 @@ class AccountRehearser(Rehearser):
                 facts.cost,
             )
         )
+        client = name_client(facts.agent)
         struck: list[tuple[Rule, Chance]] = []
         if asked is not None and asked.concerns(facts):
-            struck.append((asked, partial(draw, row.seed, _ASKED, facts.agent, counted.number)))
+            struck.append((asked, partial(draw, row.seed, _ASKED, client, counted.number)))
         for place, rule in concerned:
             if rule.when.rate and place not in counted.exceeded:
                 continue
             number = counted.matches[place]
-            if rule.when.strikes(number, draw(row.seed, place, facts.agent, number)):
-                struck.append((rule, partial(draw, row.seed, place, facts.agent, number)))
+            if rule.when.strikes(number, draw(row.seed, place, client, number)):
+                struck.append((rule, partial(draw, row.seed, place, client, number)))
         return _Call(row.pk, counted, _make_fault(struck) if struck else None, run, rates)
 
     def _rate(self, place: int, rule: Rule, facts: RequestFacts) -> Rate:

@@ -48,8 +48,8 @@ def test_people(tablero_account):
     people = service.create_table("people")
     for number in range(20):
         people.create_entity({"PartitionKey": "se", "RowKey": f"{number:02}"})
-    with tablero_account.rehearse("short-pages", seed=7) as run:
-        for number in range(12):  # some of these get a short page on any machine
+    with tablero_account.rehearse("short-pages", seed=2) as run:
+        for number in range(3):
             list(next(people.query_entities(f"RowKey ne '{number}'").by_page()))
     run.check()
 """
@@ -128,7 +128,7 @@ def test_a_rehearsal_finds_a_client_that_reads_one_page(
     (strict_project / "test_broken.py").write_text(BROKEN)
     done = run(pytest_command("-n", "0"), strict_project, {**environment, **STRICT})
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "AssertionError: Not held under short-pages (seed 7):" in done.stdout
+    assert "AssertionError: Not held under short-pages (seed 2):" in done.stdout
     assert "by_page()" in done.stdout  # the remedy
 
 

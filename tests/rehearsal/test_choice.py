@@ -14,6 +14,7 @@ from storage.domain.refusals import Refused
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Rehearsal, RehearsalClient, RehearsedRequest
 from storage.rehearsal import rehearsals
+from storage.rehearsal.chance import name_client
 from storage.rehearsal.rules import dump_rules, read_rules
 from storage.rehearsal.sets import READY
 from storage.runtime.threads import in_thread
@@ -51,6 +52,14 @@ async def statuses(send, *requests, **headers):
         await send(method, path, *body, headers={**JSON, **headers}) for method, path, *body in requests
     ]
     return [reply.headers.get(MARK, reply.status) for reply in answers]
+
+
+def test_a_seed_means_the_same_on_every_machine():
+    agents = (
+        "azsdk-python-data-tables/12.7.0 Python/3.11.7 (Linux-6.12-x86_64-with-glibc2.36)",
+        "azsdk-python-data-tables/13.0.0 Python/3.14.0 (macOS-26.0-arm64)",
+    )
+    assert {name_client(agent) for agent in agents} == {"azsdk-python-data-tables"}
 
 
 async def test_the_same_requests_meet_the_same_faults_in_any_process():
