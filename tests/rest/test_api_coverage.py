@@ -65,6 +65,12 @@ transfer:run                   import_table
 copies:start                  copy_from_service copy_to_service
 copies:file                   copy_from_file
 copies:upload                 copy_from_file
+rehearsal:start               start_rehearsal
+rehearsal:stop                stop_rehearsal
+rehearsal:allow               update_account
+rehearsal:new_set             set_rehearsal_set
+rehearsal:set                 set_rehearsal_set
+rehearsal:delete_set          delete_rehearsal_set
 jobs:cancel                   cancel_job
 jobs:pause                    pause_job
 jobs:resume                   resume_job
