@@ -13,13 +13,14 @@ _CHANGE_FIELDS: Final = frozenset(ExchangedChange._fields)
 
 
 def dump_exchange(exchange: Exchange) -> str:
-    """Serialize an exchange, leaving out what is as by default; U+0000, which PostgreSQL cannot hold, is replaced."""
+    """Serialize an exchange, leaving out defaults; characters that PostgreSQL cannot hold are replaced."""
     written: dict[str, Any] = {
         name: value for name in _FIELDS if (value := getattr(exchange, name)) != getattr(_DEFAULTS, name)
     }
     if exchange.changes:
         written["changes"] = [_dump_change(change) for change in exchange.changes]
-    return json.dumps(written).replace("\\u0000", "\\ufffd")
+    text = json.dumps(written, ensure_ascii=False).encode(errors="replace").decode()
+    return text.replace("\\u0000", "\\ufffd")
 
 
 def _dump_change(change: ExchangedChange) -> dict[str, Any]:

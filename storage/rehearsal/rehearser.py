@@ -41,6 +41,7 @@ from storage.rehearsal.chance import draw, lognormal, name_client
 from storage.rehearsal.records import dump_exchange
 from storage.rehearsal.rules import ANY, EFFECTS, Effect, Per, Rule, read_rules
 from storage.sql import rehearsals as sql
+from storage.sql.django import storable_text
 from storage.sql.rehearsals import RECORDED, Counted, Rate
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ HEADER: Final = "x-tablero-rehearse"
 Chance = Callable[[str], float]  # a random number by its purpose
 
 _ANY_ANSWERS: Final = ("timeout", "close", "reset")
+_CLIENT_LIMIT: Final = 256  # characters of a user agent, and of a credential
 _ASKED: Final = -1  # place of the rule that a request asks for itself
 
 _TREATMENTS: Final = {
@@ -111,8 +113,8 @@ class AccountRehearser(Rehearser):
         counted: Counted = await run(
             sql.count(
                 row.pk,
-                facts.agent,
-                facts.credential,
+                storable_text(facts.agent, _CLIENT_LIMIT),
+                storable_text(facts.credential, _CLIENT_LIMIT),
                 [int(place in places) for place in range(len(self._rules))],
                 rates,
                 facts.cost,

@@ -259,6 +259,17 @@ async def test_refused_requests_are_counted_without_a_fault():
     ]  # fmt: skip
 
 
+async def test_any_text_of_a_client_can_be_recorded():
+    async with rehearsing() as (_, send):
+        await start({"effect": "short-page"})
+        for name in ("\ud800", "a\0", "\\u0000", "'"):
+            assert (await send("POST", "/Tables", {"TableName": name})).status == 400
+        for path in ("/people(PartitionKey='%00',RowKey='%F0%9F%98%80')", "/people()?$filter=N%20eq%20'%00'"):
+            headers = {**JSON, "User-Agent": "\xff" * 3000}
+            assert (await send("GET", path, headers=headers)).status in (400, 404)
+        assert len(await exchanges()) == 6
+
+
 async def test_rules_of_a_newer_version_are_no_rehearsal():
     async with rehearsing():
         started = await start({"effect": "error"})

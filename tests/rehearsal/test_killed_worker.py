@@ -56,7 +56,9 @@ def test_records_of_a_killed_worker_are_true(scratch):
             try:
                 for step in range(1, 4):
                     wait_for(lambda step=step: read(data, count)[0][0] > 200 * step, "writes")
-                    workers = wait_for(lambda: len(found := find_workers(live)) == 2 and found, "two workers")
+                    workers = wait_for(
+                        lambda: len(workers := find_workers(live)) == 2 and workers, "two workers"
+                    )
                     workers[0].kill()
             finally:
                 ended.set()
