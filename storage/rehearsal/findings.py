@@ -142,8 +142,18 @@ REMEDIES: Final[Mapping[FindingKind, tuple[str, Mapping[Sdk, str]]]] = {
         },
     ),
     FindingKind.NOT_RETRIED: (
-        _("Retry 500, 503, 429 and lost connections with growing delays. The SDKs do this by default."),
-        _RETRIES,
+        _("Retry 500, 503, 429 and lost connections with growing delays."),
+        {
+            **_RETRIES,
+            Sdk.PYTHON: _(
+                "TableServiceClient(…, retry_total=10, retry_backoff_factor=0.8) does, except inserts, merges and "
+                "change sets after a lost connection: catch ServiceResponseError and repeat these yourself."
+            ),
+            Sdk.JAVASCRIPT: _(
+                "The option retryOptions: { maxRetries, retryDelayInMs } of TableClient does, except after half an "
+                "answer: repeat the operation yourself."
+            ),
+        },
     ),
     FindingKind.RETRIED_AT_ONCE: (
         _("Wait between attempts, each time longer, from the second retry on."),

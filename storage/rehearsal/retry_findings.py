@@ -145,10 +145,9 @@ def find_retries_exhausted(log: ClientLog) -> Iterator[Case]:
 
 def find_not_retried(log: ClientLog) -> Iterator[Case]:
     """Find failures after which the client neither sent the request again nor looked after its effect."""
-    dropped = [attempt for attempt in log.attempts if attempt.is_retryable and _is_dropped(log, attempt)]
-    if not dropped:
-        return
-    never_retries = not any(len(chain) > 1 for chain in _chains(log, lambda it: it.is_retryable))
+    failures = [attempt for attempt in log.attempts if attempt.is_retryable]
+    dropped = [attempt for attempt in failures if _is_dropped(log, attempt)]
+    never_retries = len(dropped) == len(failures)
     for attempt in dropped:
         later, waited = log.count_after(attempt.ended), log.horizon - attempt.ended
         is_over = waited >= max(_LONG_AGO, 2 * (attempt.exchange.retry_after or 0))
@@ -171,9 +170,11 @@ def find_not_retried(log: ClientLog) -> Iterator[Case]:
                 (attempt,),
             )
             continue
-        went_on = log.is_sequential and (
-            later >= _MANY or waited >= _SOON or (never_retries and len(dropped) > 1)
-        )
+        soon = max(_SOON, 2 * (attempt.exchange.retry_after or 0))
+        if log.is_sequential:
+            went_on = later >= _MANY or waited >= soon or (never_retries and len(dropped) > 1)
+        else:  # any of several workers may still wait
+            went_on = never_retries and len(dropped) >= _MANY and waited >= soon
         yield Case(
             FindingKind.NOT_RETRIED,
             Severity.FAULT if is_over or went_on else Severity.NOTE,

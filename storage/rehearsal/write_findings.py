@@ -20,6 +20,7 @@ _TIME_TO_CHECK: Final = 0.25  # seconds
 _REPLACES: Final = frozenset({"replace", "insert_or_replace"})
 _UPDATES: Final = frozenset({"replace", "merge", "insert_or_replace", "insert_or_merge"})
 _LARGEST_COUNT: Final = 1e8  # larger numbers are probably times
+_SPANS_LIMIT: Final = 500_000  # changes that are kept; without others, fewer lost updates are found
 _HABIT: Final = 2  # equal steps that show a counter
 
 
@@ -238,14 +239,16 @@ class SharedEntities:
     changes: dict[Key, list[_Span]] = field(default_factory=dict)
     overwrites: dict[int, list[Overwrite]] = field(default_factory=dict)
     _is_sorted: bool = False
+    _number: int = 0  # changes so far
 
     def add(self, client: int, log: ClientLog) -> None:
         """Add the changes and replacements of a client."""
         self.overwrites[client] = list(_find_overwrites(log))
         for attempt in log.attempts:
             exchange = attempt.exchange
-            if exchange.applied is not True:
+            if exchange.applied is not True or self._number >= _SPANS_LIMIT:
                 continue
+            self._number += len(exchange.changes)
             for change in exchange.changes:
                 span = _Span(exchange.began, exchange.ended, client, change.content)
                 self.changes.setdefault(key_of(change), []).append(span)

@@ -226,6 +226,14 @@ def test_not_retried_by_one_of_several_workers():
     client = Client().get("a", takes=0.5).get(at=1000.1, takes=0.01, **BUSY).go_on()
     assert find(client) == [("not-retried", NOTE)]
     assert find(client, after=100.0) == [("not-retried", FAULT)]
+    # none of them ever retries
+    client = Client().get("a", takes=0.5)
+    for place in range(6):
+        client.get(f"busy{place}", at=1000.1 + place / 100, takes=0.01, **BUSY)
+    assert find(client.go_on(), after=2.0) == [("not-retried", NOTE)]
+    assert find(client, after=6.0) == [("not-retried", FAULT)]
+    client.get("busy0")
+    assert find(client, after=6.0) == [("not-retried", NOTE)]
 
 
 def test_retries_exhausted():
@@ -264,6 +272,13 @@ def test_retried_refused(client, found):
 # ambiguous writes
 
 
+def change_set(client, rows, **facts):
+    """Insert several entities in a change set; an error is within its answer."""
+    changes = [ExchangedChange("insert", "people", "p", row, content="c") for row in rows]
+    known = {"status": 202, "applied": True, "table": "people", "partition": "p", "changes": changes}
+    return client.send("EntityGroupTransaction", **{**known, **facts})
+
+
 @pytest.mark.parametrize(
     ("client", "options", "found"),
     [
@@ -272,6 +287,18 @@ def test_retried_refused(client, found):
             Client().insert(status=500, error="OperationTimedOut").insert(**EXISTS).go_on(),
             {},
             [("insert-repeated", FAULT)],
+        ),
+        (
+            change_set(change_set(Client(), "ab", **LOST), "ab", **{**EXISTS, "status": 202}).go_on(),
+            {},
+            [("insert-repeated", FAULT)],
+        ),
+        (
+            change_set(change_set(Client(), "ab", **LOST), "ab", **{**EXISTS, "status": 202})
+            .get("b")
+            .go_on(),
+            {},
+            [],
         ),
         # failures between the attempts
         (
