@@ -46,7 +46,7 @@ SECTIONS: Final[Mapping[str, Section]] = {
         Section("lifetime", _("Expiration"), "console/accounts/settings/_lifetime.html"),
         Section("history", _("History"), "console/accounts/settings/_history.html"),
         Section("consistency", _("Consistency")),
-        Section("strictness", _("Strictness")),
+        Section("strictness", _("Strictness"), "console/accounts/settings/_strictness.html"),
         Section("indexes", _("Indexes")),
         Section("cluster", _("Cluster")),
         Section("quotas", _("Quotas"), "console/accounts/settings/_quotas.html"),

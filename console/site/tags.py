@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from console.site import actors, commands, glyphs, last_changes, layout, roles, times, toasts
+from console.site import actors, azure_rules, commands, glyphs, last_changes, layout, roles, times, toasts
 from console.site.glyphs import GLYPHS, Glyph
 from storage.activity.actors import actor_of
 from storage.core import registry
@@ -28,6 +28,7 @@ from storage.history.last_change import TableDeletion
 from storage.models import Account
 
 register = template.Library()
+register.simple_tag(azure_rules.list_rules, name="azure_rules")
 register.filter("type_mark", glyphs.mark)
 register.filter("role_label", roles.label)
 register.filter("distance", times.show_distance)

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 from django.utils import timezone
+from django.utils.html import escape
 
 from console.accounts.forms.settings import COLOURS, name_rules
 from console.grid import differences
@@ -14,6 +15,7 @@ from storage.accounts import account_settings, accounts, sealed_keys
 from storage.accounts.serializers import AccountChangeSerializer, AccountSerializer
 from storage.accounts.subject import AccountVerb
 from storage.core import account_settings as declared
+from storage.domain.requests.strictness import RULES
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity
 from storage.tables import tables
@@ -272,6 +274,8 @@ def test_strictness_is_a_setting_of_storage_accounts(visit, account):
     client = visit("alice")
     page = client.get(SETTINGS).text
     assert re.search(r'value="friendly"[^>]* checked', page)
+    assert all((escape(it.sentence) in page) != it.is_only_wording for it in RULES.values())
+    assert 'href="https://github.com/Azure/azure-sdk-for-net/issues/35185"' in page
     assert client.post(SETTINGS, {"form": "strictness", "strictness": "azure"}).status_code == 302
     assert client.post(SETTINGS, {"form": "strictness", "strictness": "cosmos"}).status_code == 422
     account.refresh_from_db()

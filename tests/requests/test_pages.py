@@ -70,6 +70,18 @@ def page(request):
     return reverse("requests:show", args=("acme", request.request_id))
 
 
+def test_a_served_request_that_azure_would_refuse_needs_attention(visit, account):
+    row = keep(account, warnings=("int32_literal", "of_a_newer_version"))
+    keep(account)
+    victor = visit("victor")
+    for kind in ("problem", "warned"):
+        assert victor.get(LIST, {"kind": kind}).content.decode().count('<tr id="request-') == 1
+    assert "200 not on Azure QueryEntities" in text(victor.get(LIST))
+    shown = victor.get(page(row))
+    assert "200 Azure would refuse this request. In a filter, an integer beyond 32 bits needs" in text(shown)
+    assert 'href="https://github.com/Azure/azure-storage-node/issues/316"' in shown.content.decode()
+
+
 def test_the_list_and_its_filters(visit, account):
     first = keep(account, EntityAlreadyExists(), operation=Operation.INSERT_ENTITY)
     keep(account, headers=[(b"x-ms-client-request-id", b"mine")])
