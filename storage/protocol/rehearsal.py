@@ -52,13 +52,13 @@ class Response(Protocol):
     def body(self) -> bytes: ...
 
 
-def find_rehearser(account: KnownAccount, request: IncomingRequest) -> Rehearser | None:
-    """Return the rehearser of a request; None if it is not rehearsed."""
-    rehearser = account.rehearser
-    # counting a request needs a database that this server may write
-    if rehearser is None or account.standby or account.outdated:
-        return None
-    return rehearser if rehearser.is_wanted(request.headers.get(ASKED)) else None
+def is_rehearsed(account: KnownAccount, rehearser: Rehearser, request: IncomingRequest) -> bool:
+    """Return whether a request of an account is rehearsed, which needs a database that this server may write."""
+    return _is_writable(account) and rehearser.is_wanted(request.headers.get(ASKED))
+
+
+def _is_writable(account: KnownAccount) -> bool:
+    return not account.standby and not account.outdated
 
 
 async def perform(
@@ -147,9 +147,9 @@ async def finish(
 async def _count_refused(progress: Progress, service: Service) -> RehearsedRequest | None:
     """Count a request that was refused before its operation; no fault strikes it."""
     account, request = progress.account, progress.request
-    if account is None or account.rehearser is None or request is None:
+    if account is None or account.rehearser is None or request is None or request.method == "OPTIONS":
         return None
-    if account.standby or account.outdated or not account.rehearser.is_wanted(None):
+    if not _is_writable(account) or not account.rehearser.is_wanted(None):
         return None
     try:
         call = await account.rehearser.begin(read_refused_facts(progress), service.run)

@@ -193,8 +193,8 @@ class TableService:
             observed=progress.observed,
             terms=terms,
         )
-        rehearser = rehearsal.find_rehearser(authorized.account, request)
-        if rehearser is not None:
+        rehearser = authorized.account.rehearser
+        if rehearser is not None and rehearsal.is_rehearsed(authorized.account, rehearser, request):
             again = partial(self._authorize_again, progress, request, resolved)
             return await rehearsal.perform(progress, rehearser, call, perform, again)
         return await perform(call)

@@ -19,7 +19,7 @@ from storage.domain.errors import StorageError
 from storage.domain.refusals import Refused
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
-from storage.models import Account, Activity, Rehearsal, RehearsalSet
+from storage.models import Account, Activity, Rehearsal, RehearsalRate, RehearsalSet
 from storage.rehearsal.rules import dump_rules, read_rules
 from storage.rehearsal.sets import READY, RuleSet
 from storage.rehearsal.subject import RehearsalReason, RehearsalVerb
@@ -32,6 +32,7 @@ MOST_SCALE: Final = 100.0
 MOST_SEED: Final = 2**31 - 1
 SETS_LIMIT: Final = 50
 KEPT: Final = timedelta(days=30)  # after the end of a rehearsal
+_RATES: Final = 10_000  # that are deleted at once
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -238,6 +239,9 @@ def _detail(rehearsal: Rehearsal) -> Mapping[str, object]:
 
 
 def tidy(now: datetime) -> None:
-    """Delete rehearsals that ended long ago, with their requests."""
+    """Delete rehearsals that ended long ago, with their requests, and the rates of all that have ended."""
+    ended = Rehearsal.objects.filter(Q(stopped_at__lt=now) | Q(ends_at__lt=now)).values("pk")
+    rates = RehearsalRate.objects.filter(rehearsal__in=ended).values_list("pk", flat=True)
+    RehearsalRate.objects.filter(pk__in=list(rates[:_RATES])).delete()
     old = Rehearsal.objects.filter(Q(stopped_at__lt=now - KEPT) | Q(ends_at__lt=now - KEPT))
     Rehearsal.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:100])).delete()

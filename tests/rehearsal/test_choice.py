@@ -12,7 +12,7 @@ import pytest
 
 from storage.domain.refusals import Refused
 from storage.domain.values.kinds import AccountKind
-from storage.models import Account, Rehearsal, RehearsalClient, RehearsedRequest
+from storage.models import Account, Rehearsal, RehearsalClient, RehearsalRate, RehearsedRequest
 from storage.rehearsal import rehearsals
 from storage.rehearsal.chance import name_client
 from storage.rehearsal.rules import dump_rules, read_rules
@@ -281,3 +281,16 @@ async def test_rules_of_a_newer_version_are_no_rehearsal():
 def test_sets_survive_their_json():
     for one in READY.values():
         assert read_rules(json.loads(json.dumps(dump_rules(one.rules)))) == one.rules
+
+
+async def test_old_rehearsals_are_deleted_and_the_rates_of_ended_ones():
+    async with rehearsing() as (_, send):
+        started = await start({"effect": "throttle", "when": {"rate": 100}})
+        assert (await send("GET", "/Tables")).status == 200
+        await in_thread(rehearsals.tidy, started.started_at)
+        assert await in_thread(RehearsalRate.objects.count) == 1
+        await in_thread(rehearsals.tidy, started.ends_at + timedelta(minutes=1))
+        left = await in_thread(lambda: [it.objects.count() for it in (RehearsalRate, RehearsedRequest)])
+        assert left == [0, 1]
+        await in_thread(rehearsals.tidy, started.ends_at + rehearsals.KEPT + timedelta(minutes=1))
+        assert await in_thread(RehearsedRequest.objects.count) == 0
