@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Seen:
     """Effect of a request on what it read."""
 
-    entities: int | None = None  # their number; None without a page
+    entities: int | None = None  # their number, or that of tables; None without a page
     is_cut: bool = False  # a page ended early
 
 
@@ -127,9 +127,8 @@ class RehearsedService(Service):
         else:
             at = to_datetime(then.ticks)
             names, following = await in_thread(tables.query, account.row, query, at=at)
-        if self._cut is None or not names:
-            return names, following
-        kept = self._cut.length(names)
+        kept = self._cut.length(names) if self._cut is not None and names else len(names)
+        self._seen.entities = kept
         if kept == len(names):
             return names, following
         self._seen.is_cut = True

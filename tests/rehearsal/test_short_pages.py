@@ -91,6 +91,7 @@ async def test_the_tokens_of_short_pages_lead_to_each_entity_once(kind):
         await stop(rehearsal)
         recorded = await exchanges(rehearsal)
     assert recorded[0]["next_token"] == recorded[1]["token"]
+    assert [it["entities"] for it in recorded if it["operation"] == "QueryTables"] == [*map(len, pages)]
     assert {rule for it in recorded for rule in it.get("rules", ())} == {"partition", "anywhere"}
 
 
