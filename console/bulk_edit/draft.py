@@ -11,7 +11,7 @@ from django.http import QueryDict
 from console.grid import saved_urls
 from console.grid.state import GridState, read_state
 from console.site.addresses import path_of
-from storage.bulk_edit.bulk_edits import BulkEditRequest
+from storage.bulk_edit.bulk_edit_work import BulkEditRequest
 from storage.domain.entities.entity import EntityKey
 from storage.domain.filters.ast import Comparison, Filter, Operator, Or, all_of
 from storage.domain.filters.writer import write

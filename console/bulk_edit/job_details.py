@@ -12,7 +12,7 @@ from console.entities.entity_page import EntityTarget
 from console.jobs.details import FailureView, JobDetails, table_of
 from storage.bulk_edit import bulk_edit_jobs
 from storage.bulk_edit.bulk_edit_jobs import BULK_EDIT_JOB, PREVIEW_JOB
-from storage.bulk_edit.bulk_edits import BulkEditRequest
+from storage.bulk_edit.bulk_edit_work import BulkEditRequest
 from storage.jobs.kinds import Failure
 from storage.models import Job
 

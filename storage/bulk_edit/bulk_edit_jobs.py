@@ -12,15 +12,11 @@ from typing import Any, Final
 from django.utils import timezone
 
 from storage.activity import activity
-from storage.bulk_edit import bulk_edit_previews, bulk_edits
+from storage.bulk_edit import bulk_edit_previews, bulk_edit_work, bulk_edits
 from storage.bulk_edit.bulk_edit_previews import BulkEditPreview, Examination
-from storage.bulk_edit.bulk_edits import (
-    BulkEditRefused,
-    BulkEditRequest,
-    Counts,
-    Progress,
-    SkippedEntity,
-)
+from storage.bulk_edit.bulk_edit_work import BulkEditRequest, SkippedEntity, Work
+from storage.bulk_edit.bulk_edits import COUNTED, BulkEditRefused, Counts, Progress
+from storage.bulk_edit.second_copies import TakenKeys
 from storage.bulk_edit.subject import BulkEditVerb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
@@ -57,23 +53,43 @@ class _BulkEditJob(JobKind[Arguments, State]):
     name, arguments, state, capability = "entity.bulk-edit", Arguments, State, Capability.WRITE
 
     def begin(self, run: Run[Arguments]) -> Step[State]:
-        total = bulk_edits.expect(run.table, _read_request(run))
-        return Step(State(run.arguments.progress), total=total.number)
+        request = _read_request(run)
+        bulk_edits.prepare(run.table, request, by=run.by)
+        numbers = bulk_edits.expect(run.table, request).number, bulk_edits.expect_copies(run.table, request)
+        total = None if None in numbers else sum(filter(None, numbers))
+        return Step(State(run.arguments.progress), total=total)
+
+    def prepare(self, run: Run[Arguments], state: State) -> TakenKeys | None:
+        """Return the keys of second copies so far, which a process computes again when it takes over the job."""
+        progress = Progress.load(state.progress)
+        work = Work.of(run.table, _read_request(run), progress.began)
+        if work.editor.second_copy is None:
+            return None
+        taken = _taken.get(run.job.pk)
+        if taken is None or not taken.is_at(progress.position, is_complete=progress.is_clearing):
+            taken = bulk_edits.map_keys(work, progress, run.look)
+            while len(_taken) >= _TAKEN_JOBS:
+                del _taken[next(iter(_taken))]
+            _taken[run.job.pk] = taken
+        return taken
 
     def step(self, run: Run[Arguments], state: State) -> Step[State]:
         request, before = _read_request(run), Progress.load(state.progress)
-        size = min(run.size, bulk_edits.CHUNK)
-        after, skipped = bulk_edits.advance(run.table, request, before, by=run.by, size=size)
+        size = min(run.size, bulk_edit_work.CHUNK)
+        after, skipped = bulk_edits.advance(
+            run.table, request, before, by=run.by, size=size, taken=run.prepared
+        )
         return Step(
             State(after.dump()),
-            done=after.counts.seen - before.counts.seen,
-            total=after.counts.seen if after.is_finished else None,
+            done=after.done - before.done,
+            total=after.done if after.is_finished else None,
             counts=_difference(before.counts, after.counts),
             failures=[_failure(it) for it in skipped],
             is_finished=after.is_finished,
         )
 
     def end(self, run: Run[Arguments], state: State | None, status: JobStatus) -> Activity | None:
+        _taken.pop(run.job.pk, None)
         if state is None:
             return None
         request, progress = _read_request(run), Progress.load(state.progress)
@@ -82,10 +98,13 @@ class _BulkEditJob(JobKind[Arguments, State]):
             return None
         if not progress.is_finished:
             detail["interrupted"] = True
-        return activity.record(
-            BulkEditVerb.BULK_EDIT, run.by, account=run.account, table=run.job.table, detail=detail
-        )
+        copies = any(it["op"] == "second-copy" for it in request.operations)
+        verb = BulkEditVerb.SECOND_COPY if copies else BulkEditVerb.BULK_EDIT
+        return activity.record(verb, run.by, account=run.account, table=run.job.table, detail=detail)
 
+
+_TAKEN_JOBS: Final = 4  # whose keys a process keeps
+_taken: Final[dict[int, TakenKeys]] = {}  # by job
 
 BULK_EDIT_JOB: Final = _BulkEditJob()
 
@@ -127,9 +146,6 @@ PREVIEW_JOB: Final = _PreviewJob()
 _PREVIEW_STEP: Final = timedelta(seconds=0.5)  # after which its progress is saved
 
 
-_COUNTED: Final = ("changed", "moved", "deleted", "unchanged", "skipped")
-
-
 def _difference(before: Counts, after: Counts) -> dict[str, int]:
     known = _numbers(before)
     found = {name: number - known.get(name, 0) for name, number in _numbers(after).items()}
@@ -137,7 +153,7 @@ def _difference(before: Counts, after: Counts) -> dict[str, int]:
 
 
 def _numbers(counts: Counts) -> dict[str, int]:
-    found = {name: getattr(counts, name) for name in _COUNTED}
+    found = {name: getattr(counts, name) for name in COUNTED}
     return {name: number for name, number in found.items() if number}
 
 

@@ -10,13 +10,10 @@ from typing import Any, Final, NamedTuple, Self
 
 from django.utils import timezone
 
-from storage.bulk_edit.bulk_edits import (
-    BulkEditRequest,
-    Counts,
-    SkippedEntity,
-    Work,
-    check,
-)
+from storage.bulk_edit import second_copies
+from storage.bulk_edit.bulk_edit_work import BulkEditRequest, SkippedEntity, Work
+from storage.bulk_edit.bulk_edits import Counts, check
+from storage.bulk_edit.second_copies import TakenKeys
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.query import Position
@@ -32,6 +29,7 @@ from storage.sql import entities as statements
 from storage.sql.failures import Canceled
 
 SAMPLE: Final = 10  # entities of a preview: the first ones, and as many from anywhere
+_TYPICAL: Final = 3  # copies that are missing or differ, which a sample has in any case
 PREVIEW_LIMIT: Final = timedelta(seconds=10)
 COUNT_MOMENT: Final = timedelta(seconds=1)  # to count what could not be examined
 
@@ -57,6 +55,7 @@ class BulkEditPreview:
     losses: Counter[LossOfProperty] = field(default_factory=Counter)
     # the first entities that would be written, some from anywhere, and one or more for each type change and loss
     samples: list[Edited] = field(default_factory=list)
+    left_over: list[Edited] = field(default_factory=list)  # the first second copies that would be deleted
 
     def dump(self) -> dict[str, Any]:
         """Return the preview as JSON, with the keys of its sample."""
@@ -71,17 +70,28 @@ class BulkEditPreview:
             "types": [[*it, number] for it, number in self.types.items()],
             "losses": [[*it, number] for it, number in self.losses.items()],
             "samples": [it.old_key for it in self.samples],
+            "left_over": [it.old_key for it in self.left_over],
         }
+
+    @property
+    def is_in_step(self) -> bool:
+        """Return whether the second copies are known to be as an edit that replaces and deletes would make them."""
+        return self.is_complete and not self.counts.written and not self.counts.skipped
 
 
 def load(table: Table, request: BulkEditRequest, dumped: Mapping[str, Any]) -> BulkEditPreview:
     """Load a dumped preview and evaluate its sample again; the sample is empty if the query is cancelled."""
     work = Work.of(table, request, timezone.now(), notes_types=True)
-    keys = [EntityKey(*it) for it in dumped["samples"]]
+    keys = _read_keys(dumped["samples"])
     try:
         edited, _ = work.evaluate(entities.get_many(table, keys))
+        left_over = _deleted(
+            second_copies.read_existing(work.target, _read_keys(dumped.get("left_over", ())))
+        )
+        if work.editor.second_copy is not None:
+            edited = second_copies.sort(work, edited, TakenKeys()).written
     except Canceled:
-        edited = []
+        edited, left_over = [], []
     sample = {it.old_key: it for it in edited}
     return BulkEditPreview(
         **{
@@ -94,7 +104,16 @@ def load(table: Table, request: BulkEditRequest, dumped: Mapping[str, Any]) -> B
         ),
         losses=Counter({LossOfProperty(name, Loss(loss)): number for name, loss, number in dumped["losses"]}),
         samples=[sample[key] for key in keys if key in sample],
+        left_over=left_over,
     )
+
+
+def _read_keys(dumped: Sequence[Sequence[str]]) -> list[EntityKey]:
+    return [EntityKey(*it) for it in dumped]
+
+
+def _deleted(copies: Mapping[EntityKey, StoredEntity]) -> list[Edited]:
+    return [Edited(it, key, key, None) for key, it in copies.items()]
 
 
 def _load_type(name: str | None) -> Edm | None:
@@ -107,9 +126,13 @@ def preview(
     *,
     limit: timedelta = PREVIEW_LIMIT,
     clock: Callable[[], float] = time.monotonic,
+    is_check: bool = False,
 ) -> BulkEditPreview:
-    """Preview an edit by evaluating it without writing; stops after ``limit`` with the result so far."""
-    examination = Examination.begin(table, request)
+    """Preview an edit by evaluating it without writing; stops after ``limit`` with the result so far.
+
+    With ``is_check``, the account may refuse writes.
+    """
+    examination = Examination.begin(table, request, is_check=is_check)
     examination.advance_for(limit, clock)
     return examination.summarize()
 
@@ -122,19 +145,22 @@ class Examination:
     work: Work
     preview: BulkEditPreview
     position: Position | None = None
+    is_clearing: bool = False  # as Progress.is_clearing
     is_too_many: bool = False  # to count
     first: list[Edited] = field(default_factory=list)
     spread: list[Edited] = field(default_factory=list)
     typical: list[Edited] = field(default_factory=list)  # one of each kind
     # hashes of keys, because they may be those of all entities of a table
+    taken: TakenKeys = field(default_factory=TakenKeys)
     inserted: set[int] = field(default_factory=set)
     deleted: set[int] = field(default_factory=set)
     chance: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - the same sample each time
 
     @classmethod
-    def begin(cls, table: Table, request: BulkEditRequest) -> Self:
+    def begin(cls, table: Table, request: BulkEditRequest, *, is_check: bool = False) -> Self:
         """Begin a preview; raises the errors of ``bulk_edits.check``."""
-        check(table, request)
+        if not is_check:
+            check(table, request)
         work = Work.of(table, request, timezone.now(), notes_types=True)
         can_undo = history.is_recorded(table.account)
         return cls(table, work, BulkEditPreview(past.closed_present().ticks, can_undo=can_undo))
@@ -147,9 +173,23 @@ class Examination:
                 self._advance()
 
     def _advance(self) -> None:
-        page = self.work.read(self.position)
-        self._add(page.entities)
-        self.position, self.preview.is_complete = page.next, page.next is None
+        if self.is_clearing:
+            page = self.work.read_copies(self.position)
+            self._add_left_over(page.entities)
+        else:
+            page = self.work.read(self.position)
+            self._add(page.entities)
+        self.position = page.next
+        if page.next is None:
+            self.preview.is_complete = self.is_clearing or not self.work.deletes_left_over
+            self.is_clearing = True
+
+    def _add_left_over(self, copies: Sequence[StoredEntity]) -> None:
+        found = second_copies.left_over(self.work, copies, self.taken)
+        preview = self.preview
+        preview.counts.left_over += len(found)
+        first = found[: max(0, SAMPLE - len(preview.left_over))]
+        preview.left_over += _deleted({it.key: it for it in first})
 
     def _count_deleted(self) -> bool:
         if self.is_too_many:
@@ -180,6 +220,15 @@ class Examination:
         counts = self.preview.counts
         self.preview.examined += len(stored_entities)
         edited, skipped = self.work.evaluate(stored_entities)
+        if self.work.editor.second_copy is not None:
+            found = second_copies.sort(self.work, edited, self.taken)
+            self.taken.add(found.keys)
+            counts.unchanged += found.unchanged
+            skipped += found.skipped
+            for it in sorted(found.written, key=lambda it: it.old_key):
+                self._count(it)
+            counts.skip(skipped)
+            return
         taken = self._taken([it.key for it in edited if it.is_moved])
         for it in edited:
             if it.is_moved and it.key in taken:
@@ -200,7 +249,14 @@ class Examination:
 
     def _count(self, edited: Edited) -> None:
         counts = self.preview.counts
-        if edited.content is None:
+        is_new = []
+        if edited.replaced is not None:
+            counts.replaced += 1
+            is_new.append(counts.replaced <= _TYPICAL)
+        elif edited.is_copy:
+            counts.copied += 1
+            is_new.append(counts.copied <= _TYPICAL)
+        elif edited.content is None:
             counts.deleted += 1
         elif edited.is_moved:
             counts.moved += 1
@@ -208,7 +264,7 @@ class Examination:
             self.deleted.add(hash(edited.old_key))
         else:
             counts.changed += 1
-        is_new = [self.preview.types[it] == 0 for it in edited.types]
+        is_new += [self.preview.types[it] == 0 for it in edited.types]
         for change in edited.types:
             self.preview.types[change] += 1
         for name, loss in edited.losses:

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.restoring import Skip, Skipped
 from storage.editing.bulk_edit import Edited
 from storage.entities.writing import write_images
 from storage.history import key_changes
 from storage.models import Table
 from storage.sql import django as sql
+from storage.sql import entities as statements
 from storage.sql import restoring
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
@@ -65,6 +66,37 @@ def _move(
     skipped += [] if done is None else done.examples
     left = {it.key for it in skipped}
     return [it for it in new if it.old_key not in left], skipped
+
+
+def write_copies(
+    source: str, target: str, copies: Sequence[Edited], recorder: Recorder | None
+) -> tuple[list[Edited], list[Skipped]]:
+    """Insert or replace second copies of entities that are unchanged; return the written and the skipped ones.
+
+    The originals are locked, so that none is changed before its copy is committed.
+    """
+    originals = [Image(*it.old_key, it.stored.timestamp, None) for it in copies]
+    places = set(sql.run_in_lane(restoring.lock(source, originals)))
+    changed = [it.old_key for place, it in enumerate(copies) if place not in places]
+    present = sql.run_in_lane(statements.present(source, changed)) if changed else set()
+    skipped = [Skipped(key, Skip.CHANGED if key in present else Skip.GONE) for key in changed]
+    held = {it.key: it for place, it in enumerate(copies) if place in places}
+    if not held:
+        return [], skipped
+    done = _apply(target, [_image_of_copy(held[key]) for key in sorted(held)], recorder)
+    for it in done.examples:
+        assert it.key is not None
+        skipped.append(Skipped(held.pop(it.key).old_key, it.reason))
+    return [*held.values()], skipped
+
+
+def _image_of_copy(copy: Edited) -> Image:
+    return Image(*copy.key, None if copy.replaced is None else copy.replaced.timestamp, copy.content)
+
+
+def delete(relation: str, stored: Sequence[StoredEntity], recorder: Recorder | None) -> int:
+    """Delete entities that are unchanged since they were read; return their number."""
+    return _apply(relation, [Image(*it.key, it.timestamp, None) for it in stored], recorder).deleted
 
 
 def _apply(relation: str, images: Sequence[Image], recorder: Recorder | None) -> Chunk:

@@ -7,35 +7,28 @@ written since it began are skipped.
 """
 
 import json
-import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from django.utils import timezone
 
 from storage.accounts import accounts
 from storage.accounts.refusals import AccountError
-from storage.bulk_edit import bulk_edit_writing
+from storage.bulk_edit import bulk_edit_writing, second_copies
+from storage.bulk_edit.bulk_edit_work import CHUNK, BulkEditRequest, SkippedEntity, Work
+from storage.bulk_edit.second_copies import SortedCopies, TakenKeys
 from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.restoring import Skip, Skipped
-from storage.domain.errors import OperationTimedOut
-from storage.domain.filters.ast import Filter
-from storage.domain.filters.query import EntityQuery, Page, Position
+from storage.domain.errors import TableNotFound
+from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.refusals import Reason
-from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_datetime
-from storage.editing.bulk_edit import (
-    Edited,
-    Editor,
-    NotEdited,
-    Obstacle,
-    ObstacleKind,
-    read_operations,
-)
+from storage.editing.bulk_edit import Edited, Obstacle, ObstacleKind
 from storage.editing.filters.diagnosis import parse_filter
 from storage.entities import entities
 from storage.history import past, versions
@@ -43,43 +36,19 @@ from storage.metrics import table_use
 from storage.models import Table
 from storage.relations import history, table_relations
 from storage.sql import django as sql
-from storage.sql import pages
-from storage.sql.failures import Canceled
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
-from storage.tables.indexes import using
+from storage.tables import tables
 
-CHUNK: Final = 1000  # entities that are edited in one transaction
 EXAMPLES: Final = 10  # entities that are kept of each obstacle
 DESCRIBED: Final = 4000  # characters of an edit in the activity log
 COUNT_LIMIT: Final = timedelta(seconds=60)
+# the numbers of an edit, in the order in which they are shown
+COUNTED: Final = ("changed", "moved", "copied", "replaced", "deleted", "left_over", "unchanged", "skipped")
 
 
 class BulkEditRefused(AccountError):
     """The number of entities was not confirmed, or has changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class BulkEditRequest:
-    """Stored form of an edit: a ``$filter``, empty for all entities, and operations as JSON."""
-
-    filter: str
-    operations: Sequence[Mapping[str, Any]]
-    allows_loss: bool = False
-
-    def dump(self) -> dict[str, Any]:
-        return {"filter": self.filter, "operations": list(self.operations), "allow_loss": self.allows_loss}
-
-    @classmethod
-    def load(cls, found: Mapping[str, Any]) -> Self:
-        return cls(found["filter"], found["operations"], found["allow_loss"])
-
-
-class SkippedEntity(NamedTuple):
-    """Entity that the edit skipped."""
-
-    key: EntityKey
-    obstacle: Obstacle
 
 
 @dataclass(slots=True)
@@ -89,13 +58,16 @@ class Counts:
     changed: int = 0
     moved: int = 0  # to another key
     deleted: int = 0
+    copied: int = 0  # second copies that were inserted
+    replaced: int = 0  # second copies that differed
+    left_over: int = 0  # second copies without an original, which are deleted
     unchanged: int = 0
     obstacles: Counter[Obstacle] = field(default_factory=Counter)
     examples: list[SkippedEntity] = field(default_factory=list)  # skipped entities, some for each obstacle
 
     @property
     def written(self) -> int:
-        return self.changed + self.moved + self.deleted
+        return self.changed + self.moved + self.deleted + self.copied + self.replaced + self.left_over
 
     @property
     def skipped(self) -> int:
@@ -103,8 +75,8 @@ class Counts:
 
     @property
     def seen(self) -> int:
-        """Return the number of entities processed so far."""
-        return self.written + self.unchanged + self.skipped
+        """Return the number of entities of the query that were processed so far."""
+        return self.written - self.left_over + self.unchanged + self.skipped
 
     def skip(self, several: Sequence[SkippedEntity]) -> None:
         for it in several:
@@ -118,6 +90,9 @@ class Counts:
             "changed": self.changed,
             "moved": self.moved,
             "deleted": self.deleted,
+            "copied": self.copied,
+            "replaced": self.replaced,
+            "left_over": self.left_over,
             "unchanged": self.unchanged,
             "obstacles": [[*_dump(obstacle), number] for obstacle, number in self.obstacles.items()],
             "examples": [[*key, *_dump(obstacle)] for key, obstacle in self.examples],
@@ -129,6 +104,10 @@ class Counts:
             dumped["changed"],
             dumped["moved"],
             dumped["deleted"],
+            # versions without second copies dumped none
+            dumped.get("copied", 0),
+            dumped.get("replaced", 0),
+            dumped.get("left_over", 0),
             dumped["unchanged"],
             Counter({_load(it[:3]): it[3] for it in dumped["obstacles"]}),
             [SkippedEntity(EntityKey(*it[:2]), _load(it[2:])) for it in dumped["examples"]],
@@ -143,6 +122,9 @@ class Progress:
     read_at: int  # in ticks; entities with a later Timestamp are left alone
     position: Position | None = None  # the position at which the next chunk begins
     is_finished: bool = False
+    # whether all entities of the query were processed, and the position is that of the copies that may be left over
+    is_clearing: bool = False
+    cleared: int = 0  # entities examined by then
     counts: Counts = field(default_factory=Counts)
 
     def dump(self) -> dict[str, Any]:
@@ -152,6 +134,8 @@ class Progress:
             "read_at": self.read_at,
             "position": self.position,
             "is_finished": self.is_finished,
+            "is_clearing": self.is_clearing,
+            "cleared": self.cleared,
             **self.counts.dump(),
         }
 
@@ -159,7 +143,20 @@ class Progress:
     def load(cls, found: Mapping[str, Any]) -> Self:
         position = found["position"] and Position(*found["position"])
         began = datetime.fromisoformat(found["began"])
-        return cls(began, found["read_at"], position, found["is_finished"], Counts.load(found))
+        return cls(
+            began,
+            found["read_at"],
+            position,
+            found["is_finished"],
+            found.get("is_clearing", False),
+            found.get("cleared", 0),
+            Counts.load(found),
+        )
+
+    @property
+    def done(self) -> int:
+        """Return the number of entities read so far, to compare with ``expect``."""
+        return self.counts.seen + self.cleared
 
 
 def _dump(obstacle: Obstacle) -> tuple[str, str, str]:
@@ -171,62 +168,25 @@ def _load(found: Sequence[str]) -> Obstacle:
     return Obstacle(ObstacleKind(kind), name, detail)
 
 
-@dataclass(slots=True)
-class Work:
-    """Edit of a table: the query that selects entities and the editor that changes them."""
-
-    table: Table
-    filter: Filter | None
-    editor: Editor
-
-    @classmethod
-    def of(cls, table: Table, request: BulkEditRequest, now: datetime, *, notes_types: bool = False) -> Self:
-        """Parse a request; raises InvalidInput."""
-        operations = read_operations(request.operations, now)
-        kind = AccountKind(table.account.kind)
-        editor = Editor(operations, kind, now, allows_loss=request.allows_loss, notes_types=notes_types)
-        return cls(table, parse_filter(request.filter, now), editor)
-
-    @property
-    def query(self) -> EntityQuery:
-        return EntityQuery(self.filter)
-
-    @property
-    def relation(self) -> str:
-        return relation_name(self.table.pk)
-
-    def read(self, position: Position | None, size: int = CHUNK) -> Page[StoredEntity]:
-        page_query = replace(using(self.table, self.query), start=position, top=size)
-        steps = entities.query(self.relation, page_query, time.monotonic, pages.page)
-        try:
-            return sql.walk(steps, sql.run_in_lane)
-        except Canceled:
-            raise OperationTimedOut from None
-
-    def evaluate(self, stored_entities: Sequence[StoredEntity]) -> tuple[list[Edited], list[SkippedEntity]]:
-        """Edit entities; return also those that cannot be edited."""
-        edited: list[Edited] = []
-        skipped: list[SkippedEntity] = []
-        new_keys: set[EntityKey] = set()
-        for stored in stored_entities:
-            try:
-                result = self.editor.edit(stored)
-                if result.is_moved:
-                    if result.key in new_keys:
-                        raise NotEdited(Obstacle(ObstacleKind.KEY_EXISTS))
-                    new_keys.add(result.key)
-            except NotEdited as error:
-                skipped.append(SkippedEntity(stored.key, error.obstacle))
-            else:
-                edited.append(result)
-        return edited, skipped
-
-
 def check(table: Table, request: BulkEditRequest) -> None:
     """Validate a request; raises InvalidInput, and the errors of a table that cannot be edited."""
-    Work.of(table, request, timezone.now())
+    work = Work.of(table, request, timezone.now())
     accounts.writable(table.account)
-    table_relations.refuse_without_images(table)
+    for it in (table, work.target):
+        table_relations.refuse_without_images(it)
+
+
+def needed_capabilities(table: Table, request: BulkEditRequest) -> set[Capability]:
+    """Return what a user may need to do; raises InvalidInput."""
+    work = Work.of(table, request, timezone.now())
+    return {Capability.WRITE} if work.target.pk else {Capability.WRITE, Capability.MANAGE_TABLES}
+
+
+def prepare(table: Table, request: BulkEditRequest, *, by: Actor) -> None:
+    """Create the table of second copies if there is none, in the caller's transaction."""
+    target = Work.of(table, request, timezone.now()).target
+    if target.pk is None:
+        tables.create(table.account, target.name, by=by)
 
 
 def begin(
@@ -257,6 +217,14 @@ def expect(table: Table, request: BulkEditRequest, limit: timedelta = entities.C
     return entities.total(table, query, limit=limit)
 
 
+def expect_copies(table: Table, request: BulkEditRequest) -> int | None:
+    """Return how many entities are examined for left-over copies, 0 if they stay; None if unknown."""
+    work = Work.of(table, request, timezone.now())
+    if not work.deletes_left_over or work.target.pk is None:
+        return 0
+    return entities.total(work.target, EntityQuery(work.copies), limit=entities.COUNT_LIMIT).number
+
+
 def count(table: Table, request: BulkEditRequest, limit: timedelta = entities.COUNT_LIMIT) -> int:
     """Count the entities that match the query; raises OperationTimedOut."""
     return entities.count(table, Work.of(table, request, timezone.now()).query, limit=limit)
@@ -264,49 +232,116 @@ def count(table: Table, request: BulkEditRequest, limit: timedelta = entities.CO
 
 @sql.repeatable
 def advance(
-    table: Table, request: BulkEditRequest, progress: Progress, *, by: Actor, size: int = CHUNK
+    table: Table,
+    request: BulkEditRequest,
+    progress: Progress,
+    *,
+    by: Actor,
+    size: int = CHUNK,
+    taken: TakenKeys | None = None,
 ) -> tuple[Progress, list[SkippedEntity]]:
     """Edit the next chunk in the caller's transaction; return the new progress and the skipped entities.
 
-    All changes of the edit have the request id of ``by``.
+    All changes of the edit have the request id of ``by``. ``taken`` has the keys of the second copies up to the
+    progress, and is moved on with it; without it, they are computed again.
     """
     account = accounts.writable(table.account)
     work = Work.of(table, request, progress.began)
+    recorder = history.recorder(account, by)
+    if work.editor.second_copy is not None:
+        if work.target.pk is None:
+            raise TableNotFound
+        taken = taken or map_keys(work, progress)
+        if progress.is_clearing:
+            return _clear(work, progress, recorder, taken, size), []
     page = work.read(progress.position, size)
     counts = replace(
         progress.counts, obstacles=progress.counts.obstacles.copy(), examples=[*progress.counts.examples]
     )
-    known, skipped = _divide(work, page.entities, progress, by)
+    known, newer = _divide(work, page.entities, progress, by)
     edited, obstructed = work.evaluate(known)
-    skipped += obstructed
-    counts.unchanged += sum(it.is_unchanged for it in edited)
-    recorder = history.recorder(account, by)
-    skipped += _write(work, [it for it in edited if not it.is_unchanged], recorder, counts)
+    skipped = [SkippedEntity(it.key, Obstacle(ObstacleKind.CHANGED)) for it in newer] + obstructed
+    if taken is None:
+        counts.unchanged += sum(it.is_unchanged for it in edited)
+        skipped += _write(work, [it for it in edited if not it.is_unchanged], recorder, counts)
+    else:
+        found = second_copies.sort(work, edited, taken)
+        counts.unchanged += found.unchanged
+        skipped += found.skipped + _write_copies(work, found, recorder, counts)
     counts.skip(skipped)
     if counts.written > progress.counts.written:
-        table_use.record_write(table)
-    after = replace(progress, position=page.next, is_finished=page.next is None, counts=counts)
+        table_use.record_write(work.target)
+    is_last = page.next is None
+    after = replace(
+        progress,
+        position=page.next,
+        is_finished=is_last and not work.deletes_left_over,
+        is_clearing=is_last and work.deletes_left_over,
+        counts=counts,
+    )
+    if taken is not None:
+        # copies of originals that were written since are not left over; without a history they may be the edit's own
+        others = newer if recorder is not None else [it for it in page.entities if it not in known]
+        taken.add(second_copies.keys_of(work, [*edited, *work.evaluate(others)[0]]))
+        taken.position, taken.is_complete = page.next, is_last
     return after, skipped
+
+
+def map_keys(work: Work, progress: Progress, look: Callable[[], object] = lambda: None) -> TakenKeys:
+    """Compute the keys of second copies up to the progress of an edit, calling ``look`` in the meantime."""
+    is_complete = progress.is_clearing
+    position = None if is_complete else progress.position
+    return second_copies.map_keys(work, position, is_complete=is_complete, look=look)
+
+
+def _write_copies(
+    work: Work, found: SortedCopies, recorder: Recorder | None, counts: Counts
+) -> list[SkippedEntity]:
+    """Write second copies, add them to ``counts``, and return those that were skipped."""
+    if not found.written:
+        return []
+    target = relation_name(work.target.pk)
+    written, skipped = bulk_edit_writing.write_copies(work.relation, target, found.written, recorder)
+    counts.replaced += sum(it.replaced is not None for it in written)
+    counts.copied += sum(it.replaced is None for it in written)
+    return [_skipped(it) for it in skipped]
+
+
+def _clear(
+    work: Work, progress: Progress, recorder: Recorder | None, taken: TakenKeys, size: int
+) -> Progress:
+    """Delete copies without an original among the next entities; what was written since the edit began stays."""
+    page = work.read_copies(progress.position, size)
+    former = [it for it in page.entities if it.timestamp <= progress.read_at]
+    left_over = second_copies.left_over(work, former, taken)
+    counts = replace(progress.counts)
+    if left_over:
+        counts.left_over += bulk_edit_writing.delete(relation_name(work.target.pk), left_over, recorder)
+        table_use.record_write(work.target)
+    cleared = progress.cleared + len(page.entities)
+    return replace(
+        progress, position=page.next, is_finished=page.next is None, cleared=cleared, counts=counts
+    )
 
 
 def _divide(
     work: Work, stored_entities: Sequence[StoredEntity], progress: Progress, by: Actor
-) -> tuple[list[StoredEntity], list[SkippedEntity]]:
-    """Separate the entities unchanged since the edit began from the others, which are skipped."""
+) -> tuple[list[StoredEntity], list[StoredEntity]]:
+    """Separate the entities unchanged since the edit began from those that others have written since."""
     known = [it for it in stored_entities if it.timestamp <= progress.read_at]
-    newer = [it.key for it in stored_entities if it.timestamp > progress.read_at]
-    if newer and work.editor.changes_keys:
+    newer = [it for it in stored_entities if it.timestamp > progress.read_at]
+    if newer and work.inserts_within:
         account = work.table.account
         if not history.is_recorded(account):
             return known, []
         table_id = work.table.pk
-        latest = versions.newest_of(account.pk, [(table_id, key) for key in newer])
+        latest = versions.newest_of(account.pk, [(table_id, it.key) for it in newer])
         newer = [
-            key
-            for key in newer
-            if (change := latest.get((table_id, key))) is None or change.actor.request_id != by.request_id
+            it
+            for it in newer
+            if (change := latest.get((table_id, it.key))) is None or change.actor.request_id != by.request_id
         ]
-    return known, [SkippedEntity(key, Obstacle(ObstacleKind.CHANGED)) for key in newer]
+    return known, newer
 
 
 def _write(
@@ -334,6 +369,9 @@ def _skipped(found: Skipped) -> SkippedEntity:
     return SkippedEntity(found.key, Obstacle(_KINDS[found.reason]))
 
 
+_OF_COPIES: Final = ("copied", "replaced", "left_over")
+
+
 def describe(request: BulkEditRequest, progress: Progress) -> dict[str, object]:
     """Return the details for the activity log; empty if no entity was written."""
     counts = progress.counts
@@ -345,6 +383,7 @@ def describe(request: BulkEditRequest, progress: Progress) -> dict[str, object]:
         "changed": counts.changed,
         "moved": counts.moved,
         "deleted": counts.deleted,
+        **{name: number for name in _OF_COPIES if (number := getattr(counts, name))},
         "skipped": counts.skipped,
         "rows": counts.written,
     }

@@ -47,7 +47,9 @@ class OperationSerializer(StrictSerializer):
         required=False, max_length=_NAME_LIMIT, help_text="Of `rename` and `copy`: the other name."
     )
     replace = StrictBooleanField(
-        required=False, help_text="Of `rename` and `copy`: replace a property of the other name."
+        required=False,
+        help_text="Of `rename` and `copy`: replace a property of the other name. Of `second-copy`: replace copies that"
+        " differ.",
     )
     type = StrictChoiceField(
         required=False,
@@ -55,10 +57,29 @@ class OperationSerializer(StrictSerializer):
         help_text="Of `convert`: the new type.",
     )
     partition_key = StrictCharField(
-        required=False, max_length=LENGTH_LIMIT, help_text="Of `key`: an expression for the new PartitionKey."
+        required=False,
+        max_length=LENGTH_LIMIT,
+        help_text="Of `key` and `second-copy`: an expression for the new PartitionKey.",
     )
     row_key = StrictCharField(
-        required=False, max_length=LENGTH_LIMIT, help_text="Of `key`: an expression for the new RowKey."
+        required=False,
+        max_length=LENGTH_LIMIT,
+        help_text="Of `key` and `second-copy`: an expression for the new RowKey.",
+    )
+    table = StrictCharField(
+        required=False,
+        max_length=_NAME_LIMIT,
+        help_text="Of `second-copy`: another table of the account, which is created if there is none.",
+    )
+    delete_left_over = StrictBooleanField(
+        required=False,
+        help_text="Of `second-copy`: delete the entities that `copies` finds and that are the copy of no entity.",
+    )
+    copies = StrictCharField(
+        required=False,
+        allow_blank=True,
+        max_length=CONSOLE_LIMIT,
+        help_text="Of `second-copy`: a `$filter` that finds the copies; all entities of another table without one.",
     )
 
 
@@ -98,7 +119,8 @@ class ObstacleSerializer(TypedSerializer):
     kind: Annotated[
         ObstacleKind,
         "`changed`: it was written since; `gone`: it was deleted; `key-exists`, `property-exists`: what the"
-        " edit would make is there; the others: an operation has no result.",
+        " edit would make is there; `key-twice`: an earlier entity has a second copy of the same key; `original`: the"
+        " query finds the entity that the copy would replace; the others: an operation has no result.",
     ]
     property: Annotated[str, "Whose operation has no result; empty if it is not that of one."]
     detail: str
@@ -120,7 +142,11 @@ class TypeChangeSerializer(TypedSerializer):
 
 
 class SampleSerializer(TypedSerializer):
-    before: Annotated[dict[str, Any], "As the Table service writes it, with its keys."]
+    before: Annotated[
+        dict[str, Any],
+        "As the Table service writes it, with its keys. For a second copy that is replaced, the copy; for a new one,"
+        " its original.",
+    ]
     after: Annotated[dict[str, Any] | None, "null: it is deleted."]
 
 
@@ -135,6 +161,9 @@ class BulkEditResultSerializer(TypedSerializer):
     changed: int
     moved: Annotated[int, "To other keys."]
     deleted: int
+    copied: Annotated[int, "Second copies that are new."]
+    replaced: Annotated[int, "Second copies that differed."]
+    left_over: Annotated[int, "Second copies without an original, which are deleted."]
     unchanged: Annotated[int, "Entities that are as the edit would make them."]
     skipped: Annotated[int, "Entities that are left alone because of an obstacle."]
     obstacles: list[ObstacleSerializer]
@@ -151,3 +180,37 @@ class BulkEditResultSerializer(TypedSerializer):
         {"source": "activity.request_id"},
         "Request ID of all changes of the edit; send it to `undo`.",
     ]
+
+
+class CopiesCheckSerializer(StrictSerializer):
+    filter = OptionalCharField(
+        max_length=CONSOLE_LIMIT,
+        help_text="A `$filter` of the originals; all entities of the table without one.",
+    )
+    operations = serializers.ListField(
+        child=OperationSerializer(),
+        min_length=1,
+        max_length=OPERATION_LIMIT,
+        help_text="The operations that make the copies; the last is `second-copy`.",
+    )
+    allow_loss = StrictBooleanField(default=False, help_text="As in the edit that makes the copies.")
+
+
+class CopyPairSerializer(TypedSerializer):
+    original: EditedKeySerializer
+    copy: EditedKeySerializer
+
+
+class CopiesCheckResultSerializer(TypedSerializer):
+    in_step: Annotated[bool | None, "null: the check ended before all was examined, and found nothing."]
+    complete: Annotated[bool, "Whether all was examined; a check ends after ten seconds."]
+    examined: Annotated[int, "How many originals were examined."]
+    up_to_date: int
+    missing: Annotated[int, "Originals without a copy."]
+    differing: Annotated[int, "Copies that differ from what the operations would write."]
+    left_over: Annotated[int, "Entities that `copies` finds and that are the copy of no original."]
+    obstacles: Annotated[list[ObstacleSerializer], "Originals that cannot have a copy."]
+    missing_examples: list[CopyPairSerializer]
+    differing_examples: list[CopyPairSerializer]
+    left_over_examples: list[EditedKeySerializer]
+    read_at: Annotated[datetime, "Send it with the repair to skip what is written in between."]

@@ -35,6 +35,21 @@ class BulkEditVerb(Verb):
         has_entities=True,
         is_marked=True,
     )
+    # second copies of all entities that a query finds, or their repair
+    SECOND_COPY = Act(
+        "entity.second-copy",
+        Group.ENTITIES,
+        "copy",
+        _("%(who)s wrote second copies of %(table)s"),
+        several=ngettext(
+            "%(who)s wrote the second copy of %(number)s entity of %(table)s",
+            "%(who)s wrote second copies of %(number)s entities of %(table)s",
+        ),
+        undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
+        undo=Undo(request="storage.undo.data_undo.request_revert", capability=Capability.MANAGE_TABLES),
+        has_entities=True,
+        is_marked=True,
+    )
 
 
 SUBJECT = Subject(

@@ -413,6 +413,12 @@ class Reason(AnyReason):
     EDIT_OF_TIMESTAMP = _("Timestamp is set by the server.")
     EDIT_KEY_STRING = _("A key must be a String: use string(…).")
     EDIT_KEY_MISSING = "The operation key needs partition_key, row_key or both."
+    EDIT_COPIES_AND_MOVES = _("An edit makes second copies or changes keys, not both.")
+    EDIT_COPY_IS_LAST = _("Second copies must be the last operation: those before it change only the copies.")
+    EDIT_COPY_SAME = _("A second copy needs another PartitionKey, another RowKey or another table.")
+    EDIT_COPIES_FILTER = _(
+        "In the same table, left-over copies are found only with a filter that finds the copies."
+    )
 
     # copies from and to other services
     REMOTE_CONNECTION_STRING = _(

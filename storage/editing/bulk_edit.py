@@ -42,6 +42,8 @@ class ObstacleKind(StrEnum):
     CHANGED = "changed"  # it was written since the edit began, or while it was edited
     GONE = "gone"  # it was deleted meanwhile
     KEY_EXISTS = "key-exists"
+    KEY_TWICE = "key-twice"  # an earlier entity of the edit has a second copy under the same key
+    ORIGINAL = "original"  # the query finds the entity that the copy would replace
     PROPERTY_EXISTS = "property-exists"
     WRONG_TYPE = "wrong-type"
     OUT_OF_RANGE = "out-of-range"
@@ -120,12 +122,28 @@ class ChangeKey:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondCopy:
+    """Operation that writes the entity, with the changes before it, under another key or to another table.
+
+    The original stays as it is. A key without an expression or value is kept.
+    """
+
+    partition_key: Expression | None
+    row_key: Expression | None
+    table: str = ""  # the name of another table; empty for that of the original
+    replaces: bool = False  # whether to replace a copy that differs, which is an obstacle otherwise
+    # whether to delete the entities that ``copies``, a $filter, finds and that are the copy of no entity of the query
+    deletes_left_over: bool = False
+    copies: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteEntity:
     """Operation that deletes the entity; it cannot be combined with others."""
 
 
 Operation: TypeAlias = (
-    SetProperty | RemoveProperty | CopyProperty | ConvertProperty | ChangeKey | DeleteEntity
+    SetProperty | RemoveProperty | CopyProperty | ConvertProperty | ChangeKey | SecondCopy | DeleteEntity
 )
 
 
@@ -148,6 +166,8 @@ class Edited:
     patch: str | None = None  # changes of its projection, as EditedRow.patch
     losses: Sequence[tuple[str, Loss]] = ()  # by property
     types: Sequence["TypeChange"] = ()  # types of the properties that the edit is about, before and after
+    is_copy: bool = False  # whether it is a second copy, beside which the original stays
+    replaced: StoredEntity | None = None  # the former copy under the key
 
     @property
     def result(self) -> StoredEntity | None:
@@ -158,11 +178,11 @@ class Edited:
 
     @property
     def is_moved(self) -> bool:
-        return self.key != self.old_key
+        return self.key != self.old_key and not self.is_copy
 
     @property
     def is_unchanged(self) -> bool:
-        if self.content is None or self.is_moved:
+        if self.content is None or self.is_moved or self.is_copy:
             return False
         return self.stored.content == self.content.encode()
 
@@ -186,6 +206,7 @@ class Editor:
         self.now = now
         self.allows_loss = allows_loss
         self.changes_keys = any(isinstance(it, ChangeKey) for it in operations)
+        self.second_copy = next((it for it in operations if isinstance(it, SecondCopy)), None)
         self.deletes = any(isinstance(it, DeleteEntity) for it in operations)
         self._properties = touched_properties(operations) if notes_types else ()
         self._operations = [] if self.deletes else [self._prepare(it) for it in operations]
@@ -217,7 +238,8 @@ class Editor:
             raise NotEdited(Obstacle(ObstacleKind.TOO_LARGE)) from None
         after = [row.type_of(name) for name in self._properties]
         types = [TypeChange(*it) for it in zip(self._properties, before, after, strict=True) if any(it[1:])]
-        return Edited(stored, old_key, row.key, content, row.patch, losses, types)
+        is_copy = self.second_copy is not None
+        return Edited(stored, old_key, row.key, content, row.patch, losses, types, is_copy=is_copy)
 
     def _prepare(self, operation: Operation) -> tuple[str, _Apply]:
         """Return the property that an operation affects, and the function that applies it."""
@@ -230,8 +252,8 @@ class Editor:
                 return operation.property, _copying(operation)
             case ConvertProperty(name, type_):
                 return name, self._converting(name, type_)
-            case ChangeKey(partition_key, row_key):
-                return "", self._changing_key(partition_key, row_key)
+            case ChangeKey() | SecondCopy():
+                return "", self._changing_key(operation.partition_key, operation.row_key)
         raise AssertionError("a deletion has no other operation beside it")
 
     def _setting(self, name: str, expression: Expression, presence: Presence) -> _Apply:
@@ -327,10 +349,12 @@ MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
     "copy": ("property", "to", "replace"),
     "convert": ("property", "type"),
     "key": ("partition_key", "row_key"),
+    "second-copy": ("partition_key", "row_key", "table", "replace", "delete_left_over", "copies"),
     "delete": (),
 }
 OPERATIONS: Final = tuple(MEMBERS)
-OPTIONAL: Final = ("presence", "replace", "partition_key", "row_key")
+SWITCHES: Final = ("replace", "delete_left_over")  # true or false
+OPTIONAL: Final = ("presence", "partition_key", "row_key", "table", "copies", *SWITCHES)
 TYPE_NAMES: Final = {it.short_name.lower(): it for it in Edm} | {it.value.lower(): it for it in Edm}
 
 
@@ -344,6 +368,11 @@ def read_operations(written: Sequence[Mapping[str, Any]], now: datetime) -> list
             raise InvalidOperation(index, "op", Reason.EDIT_DELETES_TOO.of())
         if isinstance(operation, ChangeKey) and any(isinstance(it, ChangeKey) for it in operations[:index]):
             raise InvalidOperation(index, "op", Reason.EDIT_OF_KEYS_TWICE.of())
+        if isinstance(operation, SecondCopy):
+            if any(isinstance(it, ChangeKey) for it in operations):
+                raise InvalidOperation(index, "op", Reason.EDIT_COPIES_AND_MOVES.of())
+            if index < len(operations) - 1:
+                raise InvalidOperation(index, "op", Reason.EDIT_COPY_IS_LAST.of())
     return operations
 
 
@@ -376,7 +405,12 @@ class _OperationReader:
             case "convert":
                 return ConvertProperty(self._property("property"), self._type())
             case "key":
-                return self._change_of_key()
+                keys = self._keys()
+                if keys == (None, None):
+                    raise self._error("row_key", Reason.EDIT_KEY_MISSING.of())
+                return ChangeKey(*keys)
+            case "second-copy":
+                return self._second_copy()
         return DeleteEntity()
 
     def _error(self, member: str, error: StorageError | Refusal | str) -> InvalidOperation:
@@ -427,13 +461,20 @@ class _OperationReader:
             raise self._error("type", f"A type is one of {', '.join(it.short_name for it in Edm)}.")
         return found
 
-    def _change_of_key(self) -> ChangeKey:
-        keys = []
-        for member in ("partition_key", "row_key"):
-            key = self._expression(member) if self.written.get(member) is not None else None
-            if key is not None and Edm.STRING not in key.types:
-                raise self._error(member, Reason.EDIT_KEY_STRING.of())
-            keys.append(key)
-        if keys == [None, None]:
-            raise self._error("row_key", Reason.EDIT_KEY_MISSING.of())
-        return ChangeKey(*keys)
+    def _keys(self) -> tuple[Expression | None, Expression | None]:
+        return self._key("partition_key"), self._key("row_key")
+
+    def _key(self, member: str) -> Expression | None:
+        if self.written.get(member) is None:
+            return None
+        key = self._expression(member)
+        if Edm.STRING not in key.types:
+            raise self._error(member, Reason.EDIT_KEY_STRING.of())
+        return key
+
+    def _second_copy(self) -> SecondCopy:
+        keys = self._keys()
+        table, copies = (self._text(it) if it in self.written else "" for it in ("table", "copies"))
+        if keys == (None, None) and not table:
+            raise self._error("row_key", Reason.EDIT_COPY_SAME.of())
+        return SecondCopy(*keys, table, self._is_set("replace"), self._is_set("delete_left_over"), copies)

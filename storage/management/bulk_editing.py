@@ -1,18 +1,26 @@
 """The command `bulk-edit`: edit all entities of a table that match a query."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final
+
+from django.core.management import CommandError
 
 from storage.activity.activity import command_actor
 from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews
 from storage.bulk_edit.bulk_edit_previews import BulkEditPreview
-from storage.bulk_edit.bulk_edits import BulkEditRequest, Counts
+from storage.bulk_edit.bulk_edit_work import BulkEditRequest
+from storage.bulk_edit.bulk_edits import COUNTED, Counts
+from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm
 from storage.domain.values.numbers import were
 from storage.editing.bulk_edit import Presence
 from storage.management.command import DatabaseCommand, find_table
 from storage.runtime import job_runner
+
+_OF_COPIES: Final = ("to_table", "copies", "check", "repair")
+_CHECK_LIMIT: Final = timedelta(days=1)
 
 Read = Callable[[str], dict[str, object]]
 
@@ -59,7 +67,12 @@ _OPERATIONS: Final[Sequence[tuple[str, str, Read, str]]] = (
         _conversion,
         f"convert a property to {', '.join(it.short_name for it in Edm)}",
     ),
-    ("--partition-key", "EXPRESSION", lambda text: {"op": "key", "partition_key": text}, "change the keys"),
+    (
+        "--partition-key",
+        "EXPRESSION",
+        lambda text: {"op": "key", "partition_key": text},
+        "change the keys, or with --second-copy those of the copies",
+    ),
     ("--row-key", "EXPRESSION", lambda text: {"op": "key", "row_key": text}, "likewise"),
 )
 
@@ -87,7 +100,35 @@ class Command(DatabaseCommand):
             help="delete the entities",
         )
         parser.add_argument(
-            "--replace", action="store_true", help="with --rename and --copy: replace what is there"
+            "--second-copy",
+            action="store_true",
+            help="leave the entities as they are, and write copies with the changes under other keys or in another"
+            " table",
+        )
+        parser.add_argument(
+            "--to-table", metavar="NAME", help="the table of the second copies; created if there is none"
+        )
+        parser.add_argument(
+            "--copies",
+            metavar="FILTER",
+            help="with --check and --repair: a $filter that finds the copies; all entities of another table without"
+            " one",
+        )
+        step = parser.add_mutually_exclusive_group()
+        step.add_argument(
+            "--check",
+            action="store_true",
+            help="only say which second copies are missing, differ, or are left over; exit with 1 if there are any",
+        )
+        step.add_argument(
+            "--repair",
+            action="store_true",
+            help="write missing second copies, replace those that differ, and delete those that are left over",
+        )
+        parser.add_argument(
+            "--replace",
+            action="store_true",
+            help="with --rename, --copy and --second-copy: replace what is there",
         )
         parser.add_argument(
             "--allow-loss", action="store_true", help="convert values that lose something, too"
@@ -97,16 +138,42 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, account: str, table: str, **options: Any) -> None:
         operations = _joined(options["operations"] or [])
+        if options["second_copy"]:
+            operations = _copying(operations, options)
+        elif wrong := [name for name in _OF_COPIES if options[name]]:
+            raise CommandError(f"--{wrong[0].replace('_', '-')} needs --second-copy.")
         for operation in operations:
-            if options["replace"] and operation["op"] in ("rename", "copy"):
+            if options["replace"] and operation["op"] in ("rename", "copy", "second-copy"):
                 operation["replace"] = True
         edit = BulkEditRequest(options["filter"], operations, options["allow_loss"])
+        if options["check"] or options["repair"]:
+            edit = edit.repairing() or edit
         existing = find_table(account, table)
+        if options["check"]:
+            self._check(bulk_edit_previews.preview(existing, edit, limit=_CHECK_LIMIT, is_check=True))
+            return
         if options["dry_run"]:
             self._show(bulk_edit_previews.preview(existing, edit))
             return
         job = bulk_edit_jobs.start(existing, edit, by=command_actor(), number=options["number"])
         self._write(bulk_edit_jobs.outcome_of(job_runner.finish(job)).counts)
+
+    def _check(self, preview: BulkEditPreview) -> None:
+        counts = preview.counts
+        if preview.is_in_step:
+            self.stdout.write(f"In step: {counts.unchanged} second copies are up to date.")
+            return
+        numbers = {"missing": counts.copied, "differing": counts.replaced, "left over": counts.left_over}
+        self.stdout.write(
+            f"{counts.unchanged} up to date, {', '.join(f'{number} {name}' for name, number in numbers.items())}"
+        )
+        for it in preview.samples:
+            name = "missing" if it.replaced is None else "differs"
+            self.stdout.write(f"  {name}: {_written(it.key)}, the copy of {_written(it.old_key)}")
+        for it in preview.left_over:
+            self.stdout.write(f"  left over: {_written(it.key)}")
+        self._write_obstacles(counts)
+        raise CommandError("The second copies are out of step. Repair them with --repair.")
 
     def _show(self, preview: BulkEditPreview) -> None:
         about = "" if preview.is_exact else "about "
@@ -123,15 +190,33 @@ class Command(DatabaseCommand):
             self.stdout.write(f"  {lost.property}: loses {lost.loss} in {number}")
 
     def _write(self, counts: Counts) -> None:
-        names = ("changed", "moved", "deleted", "unchanged", "skipped")
-        parts = [f"{getattr(counts, name)} {name}" for name in names if getattr(counts, name)]
+        names = {name: name.replace("_", " ") for name in COUNTED} | {"left_over": "left over and deleted"}
+        parts = [f"{number} {text}" for name, text in names.items() if (number := getattr(counts, name))]
         self.stdout.write(", ".join(parts) or "Nothing to edit.")
+        self._write_obstacles(counts)
+
+    def _write_obstacles(self, counts: Counts) -> None:
         for obstacle, number in counts.obstacles.most_common():
             about = ": ".join(filter(None, (obstacle.property, obstacle.kind, obstacle.detail)))
             self.stdout.write(f"  skipped {number}: {about}")
             for key, met in counts.examples:
                 if met == obstacle:
-                    self.stdout.write(f"    {key.partition_key!r}, {key.row_key!r}")
+                    self.stdout.write(f"    {_written(key)}")
+
+
+def _written(key: EntityKey) -> str:
+    return f"{key.partition_key!r}, {key.row_key!r}"
+
+
+def _copying(operations: Sequence[dict[str, Any]], options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the operations with a second copy, which has the keys, as the last one."""
+    copy: dict[str, Any] = {"op": "second-copy"}
+    for it in operations:
+        if it["op"] == "key":
+            copy = {**it, **copy}
+    table, copies = options["to_table"], options["copies"]
+    copy |= ({} if table is None else {"table": table}) | ({} if copies is None else {"copies": copies})
+    return [*(it for it in operations if it["op"] != "key"), copy]
 
 
 def _joined(operations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

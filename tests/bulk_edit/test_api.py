@@ -9,6 +9,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.entities import edits
 from storage.models import Account, Activity
 from storage.runtime import job_runner
+from storage.tables import tables
 from tests.bulk_edit.test_operations import content
 
 EDIT = "accounts/acme/tables/people/bulk-edit"
@@ -33,7 +34,16 @@ def test_a_dry_run_the_edit_and_its_undo(call, staff):
     assert foreseen.status_code == 200, foreseen.content
     foreseen = foreseen.json()
     read_at = foreseen.pop("read_at")
-    numbers = {"changed": 2, "moved": 0, "deleted": 0, "unchanged": 0, "skipped": 1}
+    numbers = {
+        "changed": 2,
+        "moved": 0,
+        "deleted": 0,
+        "copied": 0,
+        "replaced": 0,
+        "left_over": 0,
+        "unchanged": 0,
+        "skipped": 1,
+    }
     obstacle = {
         "kind": "wrong-type",
         "property": "N",
@@ -158,3 +168,63 @@ def test_a_request_that_does_not_wait_is_answered_by_the_job(call, staff):
     )
     assert job["failures"] == [{"subject": "p, c", "reason": "Not edited: N: wrong-type: + of String, Int32"}]
     assert content(staff) == {"a": 2, "b": 3, "c": "\ud800"}
+
+
+COPY = {"op": "second-copy", "row_key": "'n-' + string(N)", "table": "numbers"}
+
+
+def test_second_copies_are_made_checked_and_repaired(call, staff):
+    body = {"filter": "RowKey lt 'c'", "operations": [COPY]}
+    ask, check = call("max", "write"), EDIT.replace("bulk-edit", "second-copies/check")
+    refused = call("eve", "write")("POST", EDIT, body)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        *(403, "This operation needs the role maintainer in the account acme."),
+    )
+    done = ask("POST", EDIT, body).json()
+    assert (done["copied"], done["matches"], done["skipped"]) == (2, 2, 0)
+    numbers = tables.get(staff.account, "numbers")
+    assert content(numbers) == {"n-1": 1, "n-2": 2}
+    read = call("victor", "read")
+    assert read("POST", check, body).json()["in_step"] is True
+
+    edits.apply_one(
+        staff, Upsert(Entity(EntityKey("p", "a"), {"N": EdmValue(Edm.INT32, 5)}), merge=False), by=SERVER
+    )
+    edits.apply_one(
+        numbers, Upsert(Entity(EntityKey("p", "n-2"), {"N": EdmValue(Edm.INT32, 2)}), merge=False), by=SERVER
+    )
+    found = read("POST", check, body).json()
+    read_at = found.pop("read_at")
+    pair = {"partition_key": "p", "row_key": "n-5"}, {"partition_key": "p", "row_key": "n-2"}
+    assert found == {
+        "in_step": False,
+        "complete": True,
+        "examined": 2,
+        "up_to_date": 0,
+        "missing": 1,
+        "differing": 1,
+        "left_over": 1,
+        "obstacles": [],
+        "missing_examples": [{"original": {"partition_key": "p", "row_key": "a"}, "copy": pair[0]}],
+        "differing_examples": [{"original": {"partition_key": "p", "row_key": "b"}, "copy": pair[1]}],
+        "left_over_examples": [{"partition_key": "p", "row_key": "n-1"}],
+    }
+    repair = {**body, "operations": [{**COPY, "replace": True, "delete_left_over": True}], "read_at": read_at}
+    foreseen = ask("POST", EDIT, repair | {"dry_run": True}).json()
+    assert [
+        (it["before"]["RowKey"], it["after"] and it["after"]["RowKey"]) for it in foreseen["samples"]
+    ] == [
+        *(("a", "n-5"), ("n-2", "n-2"), ("n-1", None)),
+    ]
+    done = ask("POST", EDIT, repair).json()
+    assert (done["copied"], done["replaced"], done["left_over"], done["matches"]) == (1, 1, 1, 2)
+    assert read("POST", check, body).json()["in_step"] is True
+    for wrong, pointer in (
+        ({"operations": [{"op": "delete"}]}, "#/operations"),
+        ({"operations": [{"op": "second-copy", "row_key": "'a'"}]}, "#/operations/0/copies"),
+        ({"operations": [COPY | {"table": "a b"}]}, "#/operations/0/table"),
+    ):
+        answer = read("POST", check, wrong)
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, pointer), answer.content
+    Account.objects.update(read_only=True)
+    assert read("POST", check, body).json()["in_step"] is True

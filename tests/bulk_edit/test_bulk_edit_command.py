@@ -67,6 +67,32 @@ def test_keys_deletion_and_the_other_options(run, people):
     assert content(people) == {"A": 1.0}
 
 
+def test_second_copies_are_checked_and_repaired(run, people):
+    copy = ("--second-copy", "--to-table", "numbers", "--row-key", "pad(int32(N), 3)", "--allow-loss")
+    assert run(*copy, "--set", "M=N", "--dry-run").startswith("The query finds 3 entities.\n3 copied\n")
+    assert run(*copy) == "3 copied\n"
+    assert run(*copy, "--check") == "In step: 3 second copies are up to date.\n"
+    numbers = tables.get(people.account, "numbers")
+    edits.apply_one(
+        people, Upsert(Entity(EntityKey("p", "a"), {"N": EdmValue(Edm.DOUBLE, 9.0)}), merge=False), by=SERVER
+    )
+    edits.apply_one(numbers, Upsert(Entity(EntityKey("p", "003"), {}), merge=False), by=SERVER)
+    assert run(*copy) == "1 copied, 1 unchanged, 1 skipped\n  skipped 1: key-exists\n    'p', 'c'\n"
+    assert run(*copy, "--repair", "--copies", "RowKey lt '5'") == (
+        "1 replaced, 1 left over and deleted, 2 unchanged\n"
+    )
+    assert content(numbers) == {"002": 2.5, "003": 3.0, "009": 9.0}
+
+
+def test_what_is_out_of_step_is_listed(run, people, capsys):
+    tables.create(people.account, "numbers")
+    with pytest.raises(CommandError, match="out of step. Repair them with --repair"):
+        run("--second-copy", "--to-table", "numbers", "--filter", "RowKey eq 'a'", "--check")
+    assert capsys.readouterr().out == (
+        "0 up to date, 1 missing, 0 differing, 0 left over\n  missing: 'p', 'a', the copy of 'p', 'a'\n"
+    )
+
+
 def test_refusals(run):
     for arguments, words in [
         ((), "1 to 100 operations"),
@@ -75,6 +101,8 @@ def test_refusals(run):
         (("--delete", "--remove", "N"), "cannot be edited too"),
         (("--row-key", "'a'", "--row-key", "'b'"), "once"),
         (("--delete", "--filter", "N eq"), "Syntax error"),
+        (("--row-key", "'a'", "--to-table", "b"), "--to-table needs --second-copy"),
+        (("--second-copy",), "another PartitionKey, another RowKey or another table"),
     ]:
         with pytest.raises(CommandError, match=words):
             run(*arguments)

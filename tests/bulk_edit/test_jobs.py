@@ -6,8 +6,9 @@ import pytest
 
 from storage.accounts import account_settings, accounts
 from storage.activity import activity
-from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
-from storage.bulk_edit.bulk_edits import BulkEditRefused, BulkEditRequest, SkippedEntity, Work
+from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edit_work, bulk_edits
+from storage.bulk_edit.bulk_edit_work import BulkEditRequest, SkippedEntity, Work
+from storage.bulk_edit.bulk_edits import BulkEditRefused
 from storage.domain.entities.entity import EntityKey
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.jobs import jobs, running
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def table(monkeypatch):
-    monkeypatch.setattr(bulk_edits, "CHUNK", 2)
+    monkeypatch.setattr(bulk_edit_work, "CHUNK", 2)
     table = tables.create(accounts.add("acme"), "people")
     put(table, a=1, b=2, c=2**31 - 1, d=4, e=5)
     return table

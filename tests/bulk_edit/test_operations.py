@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from storage.accounts import account_settings, accounts
 from storage.accounts.accounts import NewAccount
 from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
-from storage.bulk_edit.bulk_edits import BulkEditRefused, BulkEditRequest, Progress, SkippedEntity
+from storage.bulk_edit.bulk_edit_work import BulkEditRequest, SkippedEntity
+from storage.bulk_edit.bulk_edits import BulkEditRefused, Progress
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored

@@ -15,7 +15,7 @@ from storage.accounts import accounts, removal
 from storage.branches import snapshot_restores
 from storage.branches.snapshot_restores import RestoreRequest
 from storage.bulk_edit import bulk_edit_jobs
-from storage.bulk_edit.bulk_edits import BulkEditRequest
+from storage.bulk_edit.bulk_edit_work import BulkEditRequest
 from storage.comments import comments, threads
 from storage.comments.content import Subject
 from storage.core.account_settings import HISTORY_DAYS_LIMIT

@@ -102,6 +102,19 @@ def test_presence_and_missing_values():
     assert edit(entity, {"op": "delete"}).content is None
 
 
+def test_a_second_copy_has_the_changes_before_it():
+    entity = stored(A=number(7))
+    edited = edit(entity, set_("A", "A + 1"), {"op": "second-copy", "row_key": "pad(A, 3) + RowKey"})
+    assert (edited.old_key, edited.key, edited.stored.content) == (
+        KEY,
+        EntityKey("p", "008r"),
+        entity.content,
+    )
+    assert (properties(edited), edited.is_copy, edited.is_moved, edited.is_unchanged) == (
+        *({"A": number(8)}, True, False, False),
+    )
+
+
 @pytest.mark.parametrize(
     ("operation", "expected"),
     [
@@ -169,6 +182,20 @@ def test_limits_of_entities():
         ([{"op": "key", "row_key": "5"}], 0, "row_key", "A key must be a String"),
         ([{"op": "delete"}, {"op": "remove", "property": "A"}], 0, "op", "cannot be edited too"),
         ([{"op": "key", "row_key": "'a'"}, {"op": "key", "row_key": "'b'"}], 1, "op", "once"),
+        ([{"op": "second-copy"}], 0, "row_key", "another PartitionKey, another RowKey or another table"),
+        ([{"op": "second-copy", "row_key": "5"}], 0, "row_key", "A key must be a String"),
+        ([{"op": "second-copy", "table": 5}], 0, "table", "text is expected"),
+        (
+            [{"op": "second-copy", "table": "t", "delete_left_over": 1}],
+            0,
+            "delete_left_over",
+            "true or false",
+        ),
+        ([{"op": "second-copy", "table": "t"}, set_("A", "1")], 0, "op", "the last operation"),
+        (
+            [{"op": "key", "row_key": "'a'"}, {"op": "second-copy", "table": "t"}],
+            *(1, "op", "second copies or changes keys"),
+        ),
     ],
 )
 def test_invalid_operations(operations, index, member, words):

@@ -17,7 +17,7 @@ from storage.branches import branches, snapshot_restores
 from storage.branches.branches import BranchRequest
 from storage.branches.snapshot_restores import RestoreRequest
 from storage.bulk_edit import bulk_edit_jobs
-from storage.bulk_edit.bulk_edits import BulkEditRequest
+from storage.bulk_edit.bulk_edit_work import BulkEditRequest
 from storage.cluster import distribution, distribution_jobs, relations
 from storage.cluster.distribution import DistributionError
 from storage.compare import applying, comparing, sides

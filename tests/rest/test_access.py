@@ -54,6 +54,7 @@ OPERATIONS = [
     ("POST", "accounts/acme/export", READ, {"format": "x"}, 400),
     ("POST", "accounts/acme/tables/people/import", Capability.WRITE, None, 400),
     ("POST", "accounts/acme/tables/people/bulk-edit", Capability.WRITE, {}, 400),
+    ("POST", "accounts/acme/tables/people/second-copies/check", READ, {}, 400),
     ("GET", "accounts/acme/sas", ACCESS, None, 200),
     ("POST", "accounts/acme/sas", ACCESS, {}, 400),
     ("GET", f"accounts/acme/sas/{NO_TOKEN}", ACCESS, None, 404),
