@@ -7,18 +7,20 @@ from typing import Any, Final, Self
 from urllib.parse import urlencode
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from console.grid import saved_urls
 from console.grid.state import GridState, read_state
 from console.site.addresses import path_of
 from storage.bulk_edit.bulk_edit_work import BulkEditRequest
+from storage.bulk_edit.subject import BulkEditVerb
 from storage.domain.entities.entity import EntityKey
 from storage.domain.filters.ast import Comparison, Filter, Operator, Or, all_of
 from storage.domain.filters.writer import write
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.numbers import read_number
-from storage.editing.bulk_edit import MEMBERS, OPERATION_LIMIT, OPTIONAL
-from storage.models import Table
+from storage.editing.bulk_edit import MEMBERS, OPERATION_LIMIT, OPTIONAL, SWITCHES
+from storage.models import Activity, Table
 
 _LOSS: Final = "loss"
 _NAMES: Final = frozenset(name for members in MEMBERS.values() for name in members)
@@ -36,13 +38,22 @@ class OperationDraft:
         """Return the operation as JSON, without unset optional members."""
         texts = {name: self.members[name] for name in MEMBERS[self.op]}
         named = {name: text for name, text in texts.items() if text or name not in OPTIONAL}
-        return {"op": self.op, **named, **({"replace": True} if "replace" in named else {})}
+        return {"op": self.op, **named, **{name: True for name in SWITCHES if name in named}}
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any]) -> Self:
+        """Return the draft of an operation in JSON."""
+        members = {name: written.get(name, "") for name in _NAMES}
+        return cls(
+            written["op"], {name: "1" if it is True else str(it or "") for name, it in members.items()}
+        )
 
     @property
     def is_begun(self) -> bool:
         """Return whether required fields are still empty, so that no error is shown yet."""
         written = self.written
-        return "" in written.values() or (self.op == "key" and len(written) == 1)
+        lacks_place = self.op == "key" or (self.op == "second-copy" and "table" not in written)
+        return "" in written.values() or (lacks_place and not written.keys() & {"partition_key", "row_key"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,21 @@ class BulkEditDraft:
     @property
     def deletes(self) -> bool:
         return [it.op for it in self.operations] == ["delete"]
+
+    @property
+    def makes_copies(self) -> bool:
+        return self.operations[-1].op == "second-copy"
+
+    @property
+    def is_repair(self) -> bool:
+        """Return whether it also replaces and deletes second copies, so that its preview is a check of them."""
+        return self.makes_copies and all(self.operations[-1].members[name] for name in SWITCHES)
+
+    def repairing(self) -> Self:
+        """Return the draft that also replaces and deletes second copies."""
+        *before, last = self.operations
+        repair = replace(last, members={**last.members, **dict.fromkeys(SWITCHES, "1")})
+        return replace(self, operations=(*before, repair))
 
     def address(self, table: Table) -> str:
         """Return the address of the draft's page; a long one is stored as a saved URL."""
@@ -101,6 +127,8 @@ class BulkEditDraft:
                     replace(self, operations=tuple(operations)),
                     f"{place + 1}-{'down' if place + 1 < last else 'up'}",
                 )
+            case "check" if self.makes_copies:
+                return self.repairing(), f"{last}-copies"
             case "allow-loss":
                 return replace(self, allows_loss=True), f"{last}-op"
         return self, f"{min(place, last)}-op"
@@ -128,6 +156,25 @@ def _read_operations(given: QueryDict) -> Iterator[OperationDraft]:
 def deletion_address(table: Table, text: str) -> str:
     """Return the address of the page that deletes all entities of a filter."""
     return BulkEditDraft(GridState(filter=text), (OperationDraft("delete"),)).address(table)
+
+
+def check_address(table: Table, described: Mapping[str, Any]) -> str | None:
+    """Return the address of the check of an edit's second copies; None for an edit that makes none."""
+    operations = described.get("operations") or ()
+    if not operations or operations[-1].get("op") != "second-copy":
+        return None
+    drafts = tuple(map(OperationDraft.read, operations))
+    state = GridState(filter=described.get("filter", ""))
+    return BulkEditDraft(state, drafts, bool(described.get("allow_loss"))).repairing().address(table)
+
+
+def next_page(done: Activity) -> tuple[str, str] | None:
+    """Return the address and label of the check of the second copies that an activity wrote."""
+    if done.verb != BulkEditVerb.SECOND_COPY:
+        return None
+    table = Table.objects.filter(pk=done.table_id or 0, deleted_at=None).select_related("account").first()
+    address = None if table is None else check_address(table, done.detail)
+    return None if address is None else (address, _("Check copies"))
 
 
 def write_keys(keys: Sequence[EntityKey]) -> str:

@@ -6,10 +6,12 @@ from functools import cached_property
 from typing import Final
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 
+from console.bulk_edit.draft import check_address
 from console.bulk_edit.preview import describe_obstacle, describe_operation
 from console.entities.entity_page import EntityTarget
-from console.jobs.details import FailureView, JobDetails, table_of
+from console.jobs.details import FailureView, JobDetails, NextStep, table_of
 from storage.bulk_edit import bulk_edit_jobs
 from storage.bulk_edit.bulk_edit_jobs import BULK_EDIT_JOB, PREVIEW_JOB
 from storage.bulk_edit.bulk_edit_work import BulkEditRequest
@@ -37,6 +39,15 @@ class BulkEditDetails(JobDetails):
     @property
     def operations(self) -> list[tuple[Promise | str, str]]:
         return [describe_operation(it) for it in self.edit.operations]
+
+    @property
+    def next_step(self) -> NextStep | None:
+        """Return the page that checks the second copies of an ended edit."""
+        table = table_of(self.job)
+        if table is None or self.job.ended_at is None or self.job.kind != BULK_EDIT_JOB.name:
+            return None
+        address = check_address(table, self.edit.dump())
+        return None if address is None else NextStep(address, _("Check copies"), "diff", is_main=False)
 
     def view_failure(self, failure: Failure) -> FailureView | None:
         skipped, table = bulk_edit_jobs.read_skipped(failure), table_of(self.job)

@@ -22,6 +22,7 @@ KINDS: Final = (
     ("copy", gettext_lazy("Copy a property")),
     ("convert", gettext_lazy("Convert a type")),
     ("key", gettext_lazy("Change keys")),
+    ("second-copy", gettext_lazy("Make second copies")),
     ("delete", gettext_lazy("Delete entities")),
 )
 _LOSSES: Final[Mapping[str, Promise]] = {
@@ -36,6 +37,10 @@ _OBSTACLES: Final[Mapping[ObstacleKind, Promise]] = {
     ObstacleKind.CHANGED: gettext_lazy("The entity was changed since the edit began."),
     ObstacleKind.GONE: gettext_lazy("The entity was deleted during the edit."),
     ObstacleKind.KEY_EXISTS: gettext_lazy("Another entity has the new key."),
+    ObstacleKind.KEY_TWICE: gettext_lazy("The second copy of another entity has the same key."),
+    ObstacleKind.ORIGINAL: gettext_lazy(
+        "The entity with the new key is an original: the query finds it as well. Narrow the query."
+    ),
     ObstacleKind.PROPERTY_EXISTS: gettext_lazy("The entity already has a property %(property)s."),
     ObstacleKind.WRONG_TYPE: gettext_lazy("%(property)s: these types do not go together: %(detail)s."),
     ObstacleKind.OUT_OF_RANGE: gettext_lazy("%(property)s: the result is out of range: %(detail)s."),
@@ -59,9 +64,11 @@ def describe_operation(written: Mapping[str, Any]) -> tuple[Promise | str, str]:
             text = f"{written['property']} → {written['to']}"
         case "convert":
             text = f"{written['property']}: {written['type']}"
-        case "key":
+        case "key" | "second-copy":
             names = {"PartitionKey": written.get("partition_key"), "RowKey": written.get("row_key")}
             text = ", ".join(f"{name} = {it}" for name, it in names.items() if it is not None)
+            if table := written.get("table"):
+                text = f"{text} → {table}" if text else f"→ {table}"
         case _:
             text = written.get("property", "")
     return dict(KINDS).get(op, op), text
@@ -134,7 +141,10 @@ class PreviewView:
         numbers = [
             (_("will change"), counts.changed, "changed"),
             (_("get another key"), counts.moved, "changed"),
+            (_("copies will be added"), counts.copied, "changed"),
+            (_("copies will be replaced"), counts.replaced, "changed"),
             (_("will be deleted"), counts.deleted, "deleted"),
+            (_("left-over copies will be deleted"), counts.left_over, "deleted"),
             (_("stay as they are"), counts.unchanged, ""),
             (_("skipped"), counts.skipped, "skipped"),
         ]
@@ -165,7 +175,11 @@ class PreviewView:
 
     @property
     def samples(self) -> list[Sample]:
-        return [_sample(it) for it in self.found.samples]
+        return [_sample(it) for it in (*self.found.samples, *self.found.left_over)]
+
+    @property
+    def is_in_step(self) -> bool:
+        return self.found.is_in_step
 
 
 def _retyping(change: TypeChange, number: int) -> Retyping:
@@ -175,6 +189,6 @@ def _retyping(change: TypeChange, number: int) -> Retyping:
 
 def _sample(edited: Edited) -> Sample:
     result = edited.result
-    found = compare_entities(edited.old_key, edited.stored, result)
-    new_key = edited.key if edited.is_moved else None
+    found = compare_entities(edited.old_key, edited.replaced or edited.stored, result)
+    new_key = edited.key if edited.is_moved or edited.is_copy else None
     return Sample(found, new_key, result is None, max(0, len(found.differences) - _SHOWN))

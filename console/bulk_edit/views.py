@@ -21,7 +21,7 @@ from console.entities.typed_input import TYPES
 from console.grid import tokens
 from console.grid.tokens import Scope
 from console.queries.values import property_types
-from console.site.access import actor_of, table_page, user_of
+from console.site.access import RoleNeeded, actor_of, role_of, table_page, user_of
 from console.site.refusals import describe_refusal, mark_characters
 from console.site.responses import see_other, wants_part
 from console.site.toasts import notify_error, notify_success
@@ -29,7 +29,7 @@ from console.snippets.connections import api_address
 from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
 from storage.bulk_edit.bulk_edit_previews import BulkEditPreview
 from storage.bulk_edit.bulk_edits import BulkEditRefused
-from storage.domain.access.roles import Capability
+from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Refused
 from storage.domain.values.numbers import read_number
@@ -38,7 +38,9 @@ from storage.editing.expressions.functions import FUNCTIONS
 from storage.entities import entities
 from storage.jobs import jobs
 from storage.models import Table
+from storage.tables import tables
 
+_TABLES_OFFERED: Final = 1000
 _WHILE_TYPING: Final = timedelta(seconds=1.5)
 _newest: Final[dict[tuple[int, int], object]] = {}  # previews that are computed, by user and table
 PRESENCES: Final = (
@@ -193,6 +195,9 @@ def _run(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpRespon
     number = request.POST.get("number", "")
     bulk_edit_jobs.end_previews(table, by=actor_of(request))
     try:
+        for capability in bulk_edits.needed_capabilities(table, draft.request):
+            if not may(role_of(request), capability):
+                raise RoleNeeded(capability, table.account)
         job = bulk_edit_jobs.start(
             table,
             draft.request,
@@ -241,6 +246,7 @@ def _show(
 ) -> HttpResponse:
     context = _context(request, table, draft, extra) | {
         "names": list(property_types(table)),
+        "tables": tables.names(table.account, top=_TABLES_OFFERED),
         "functions": "\n".join(it.usage for it in FUNCTIONS.values()),
     }
     return render(request, "console/bulk_edit/show.html", context, status=status)

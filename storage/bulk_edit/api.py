@@ -36,8 +36,8 @@ class BulkEditViewSet(AccountScopedViewSet):
         "Sets, removes, renames, copies and converts properties, changes keys, makes second copies of entities under"
         " other keys or in another table, or deletes, in chunks of up to 1,000 entities. An entity that cannot be"
         " edited as asked, or that is written meanwhile, is left alone and counted. The edit is a job, which goes on if"
-        " the client does not wait or the server is stopped, and one activity that can be undone. With `dry_run` nothing is"
-        " written. Second copies in a table that does not exist need the role maintainer.",
+        " the client does not wait or the server is stopped, and one activity that can be undone. With `dry_run`"
+        " nothing is written. Second copies in a table that does not exist need the role maintainer.",
         body=serializers.BulkEditSerializer,
         answer=serializers.BulkEditResultSerializer,
         problems=[problems.CONFLICT],

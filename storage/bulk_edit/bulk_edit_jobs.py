@@ -103,8 +103,8 @@ class _BulkEditJob(JobKind[Arguments, State]):
         return activity.record(verb, run.by, account=run.account, table=run.job.table, detail=detail)
 
 
-_TAKEN_JOBS: Final = 4  # whose keys a process keeps
-_taken: Final[dict[int, TakenKeys]] = {}  # by job
+_TAKEN_JOBS: Final = 4
+_taken: Final[dict[int, TakenKeys]] = {}  # keys of the last jobs of this process, by job
 
 BULK_EDIT_JOB: Final = _BulkEditJob()
 

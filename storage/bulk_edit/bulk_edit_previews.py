@@ -185,10 +185,10 @@ class Examination:
             self.is_clearing = True
 
     def _add_left_over(self, copies: Sequence[StoredEntity]) -> None:
-        found = second_copies.left_over(self.work, copies, self.taken)
+        left_over = second_copies.left_over(self.work, copies, self.taken)
         preview = self.preview
-        preview.counts.left_over += len(found)
-        first = found[: max(0, SAMPLE - len(preview.left_over))]
+        preview.counts.left_over += len(left_over)
+        first = left_over[: max(0, SAMPLE - len(preview.left_over))]
         preview.left_over += _deleted({it.key: it for it in first})
 
     def _count_deleted(self) -> bool:
@@ -221,11 +221,11 @@ class Examination:
         self.preview.examined += len(stored_entities)
         edited, skipped = self.work.evaluate(stored_entities)
         if self.work.editor.second_copy is not None:
-            found = second_copies.sort(self.work, edited, self.taken)
-            self.taken.add(found.keys)
-            counts.unchanged += found.unchanged
-            skipped += found.skipped
-            for it in sorted(found.written, key=lambda it: it.old_key):
+            copies = second_copies.sort(self.work, edited, self.taken)
+            self.taken.add(copies.keys)
+            counts.unchanged += copies.unchanged
+            skipped += copies.skipped
+            for it in sorted(copies.written, key=lambda it: it.old_key):
                 self._count(it)
             counts.skip(skipped)
             return

@@ -72,7 +72,7 @@ class Work:
     table: Table
     filter: Filter | None
     editor: Editor
-    # the table of second copies: that of the originals, another one, or an unsaved one that is to be created
+    # the table of second copies: the same or another one; unsaved if it must be created
     target: Table
     copies: Filter | None = None  # finds the second copies that may be left over
 
@@ -87,18 +87,18 @@ class Work:
             work._prepare_copies(editor.second_copy, len(operations) - 1, now)
         return work
 
-    def _prepare_copies(self, wanted: SecondCopy, index: int, now: datetime) -> None:
+    def _prepare_copies(self, operation: SecondCopy, index: int, now: datetime) -> None:
         try:
-            self.target = tables.get_or_new(self.table.account, wanted.table or self.table.name)
+            self.target = tables.get_or_new(self.table.account, operation.table or self.table.name)
         except StorageError as error:
             raise InvalidOperation(index, "table", error) from None
         if self.copies_within:
-            if wanted.partition_key is wanted.row_key is None:
+            if operation.partition_key is operation.row_key is None:
                 raise InvalidOperation(index, "row_key", Reason.EDIT_COPY_SAME.of())
-            if wanted.deletes_left_over and not wanted.copies.strip():
+            if operation.deletes_left_over and not operation.copies.strip():
                 raise InvalidOperation(index, "copies", Reason.EDIT_COPIES_FILTER.of())
         try:
-            self.copies = parse_filter(wanted.copies, now)
+            self.copies = parse_filter(operation.copies, now)
         except StorageError as error:
             raise InvalidOperation(index, "copies", error) from None
 

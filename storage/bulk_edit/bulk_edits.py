@@ -140,17 +140,17 @@ class Progress:
         }
 
     @classmethod
-    def load(cls, found: Mapping[str, Any]) -> Self:
-        position = found["position"] and Position(*found["position"])
-        began = datetime.fromisoformat(found["began"])
+    def load(cls, dumped: Mapping[str, Any]) -> Self:
+        position = dumped["position"] and Position(*dumped["position"])
+        began = datetime.fromisoformat(dumped["began"])
         return cls(
             began,
-            found["read_at"],
+            dumped["read_at"],
             position,
-            found["is_finished"],
-            found.get("is_clearing", False),
-            found.get("cleared", 0),
-            Counts.load(found),
+            dumped["is_finished"],
+            dumped.get("is_clearing", False),
+            dumped.get("cleared", 0),
+            Counts.load(dumped),
         )
 
     @property
@@ -265,9 +265,9 @@ def advance(
         counts.unchanged += sum(it.is_unchanged for it in edited)
         skipped += _write(work, [it for it in edited if not it.is_unchanged], recorder, counts)
     else:
-        found = second_copies.sort(work, edited, taken)
-        counts.unchanged += found.unchanged
-        skipped += found.skipped + _write_copies(work, found, recorder, counts)
+        copies = second_copies.sort(work, edited, taken)
+        counts.unchanged += copies.unchanged
+        skipped += copies.skipped + _write_copies(work, copies, recorder, counts)
     counts.skip(skipped)
     if counts.written > progress.counts.written:
         table_use.record_write(work.target)
@@ -295,13 +295,13 @@ def map_keys(work: Work, progress: Progress, look: Callable[[], object] = lambda
 
 
 def _write_copies(
-    work: Work, found: SortedCopies, recorder: Recorder | None, counts: Counts
+    work: Work, copies: SortedCopies, recorder: Recorder | None, counts: Counts
 ) -> list[SkippedEntity]:
     """Write second copies, add them to ``counts``, and return those that were skipped."""
-    if not found.written:
+    if not copies.written:
         return []
     target = relation_name(work.target.pk)
-    written, skipped = bulk_edit_writing.write_copies(work.relation, target, found.written, recorder)
+    written, skipped = bulk_edit_writing.write_copies(work.relation, target, copies.written, recorder)
     counts.replaced += sum(it.replaced is not None for it in written)
     counts.copied += sum(it.replaced is None for it in written)
     return [_skipped(it) for it in skipped]
@@ -327,7 +327,7 @@ def _clear(
 def _divide(
     work: Work, stored_entities: Sequence[StoredEntity], progress: Progress, by: Actor
 ) -> tuple[list[StoredEntity], list[StoredEntity]]:
-    """Separate the entities unchanged since the edit began from those that others have written since."""
+    """Separate the entities unchanged since the edit began from entities that others have written since."""
     known = [it for it in stored_entities if it.timestamp <= progress.read_at]
     newer = [it for it in stored_entities if it.timestamp > progress.read_at]
     if newer and work.inserts_within:

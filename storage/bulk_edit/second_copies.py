@@ -20,7 +20,7 @@ from storage.editing.comparison import compare
 from storage.entities import entities
 from storage.models import Table
 
-_KEYS_AT_ONCE: Final = 100  # of a filter that asks which of them the query finds
+_KEYS_AT_ONCE: Final = 100  # keys in one filter
 
 
 @dataclass(slots=True)
@@ -43,13 +43,13 @@ class TakenKeys:
 
 @dataclass(slots=True)
 class SortedCopies:
-    """Copies of a chunk by what is to be done with them."""
+    """Copies of a chunk, sorted by their effect."""
 
     new: list[Edited] = field(default_factory=list)
     differing: list[Edited] = field(default_factory=list)  # each with the entity that it replaces
     unchanged: int = 0
     skipped: list[SkippedEntity] = field(default_factory=list)
-    keys: list[EntityKey] = field(default_factory=list)  # of all copies
+    keys: list[EntityKey] = field(default_factory=list)  # all keys of copies
 
     @property
     def written(self) -> list[Edited]:
@@ -60,35 +60,35 @@ class SortedCopies:
 
 
 def sort(work: Work, edited: Sequence[Edited], taken: TakenKeys) -> SortedCopies:
-    """Compare copies with what is under their keys; ``taken`` has the keys of earlier ones."""
-    found = SortedCopies()
-    wanted: dict[EntityKey, Edited] = {}
+    """Compare copies with the entities that have their keys; ``taken`` has the keys of earlier copies."""
+    result = SortedCopies()
+    by_key: dict[EntityKey, Edited] = {}
     for it in edited:
         if work.copies_within and it.key == it.old_key:
-            found.unchanged += 1  # it has the key of its copy already
-        elif it.key in taken or it.key in wanted:
-            found.skip(it, ObstacleKind.KEY_TWICE)
+            result.unchanged += 1  # it has the key of its copy already
+        elif it.key in taken or it.key in by_key:
+            result.skip(it, ObstacleKind.KEY_TWICE)
         else:
-            wanted[it.key] = it
-    found.keys = [*wanted]
-    there = read_existing(work.target, found.keys)
+            by_key[it.key] = it
+    result.keys = [*by_key]
+    there = read_existing(work.target, result.keys)
     differing = []
-    for key, it in wanted.items():
+    for key, it in by_key.items():
         if key not in there:
-            found.new.append(it)
+            result.new.append(it)
         elif _is_up_to_date(there[key], it):
-            found.unchanged += 1
+            result.unchanged += 1
         else:
             differing.append(replace(it, replaced=there[key]))
     originals = originals_among(work, [it.key for it in differing])
     for it in differing:
         if it.key in originals:
-            found.skip(it, ObstacleKind.ORIGINAL)
+            result.skip(it, ObstacleKind.ORIGINAL)
         elif not work.replaces:
-            found.skip(it, ObstacleKind.KEY_EXISTS)
+            result.skip(it, ObstacleKind.KEY_EXISTS)
         else:
-            found.differing.append(it)
-    return found
+            result.differing.append(it)
+    return result
 
 
 def left_over(work: Work, copies: Sequence[StoredEntity], taken: TakenKeys) -> list[StoredEntity]:
@@ -102,13 +102,13 @@ def originals_among(work: Work, keys: Sequence[EntityKey]) -> set[EntityKey]:
     """Return the keys in the target table of entities that the query finds; none if it is another table."""
     if not work.copies_within:
         return set()
-    found: set[EntityKey] = set()
+    originals: set[EntityKey] = set()
     for start in range(0, len(keys), _KEYS_AT_ONCE):
         one_of = _one_of(keys[start : start + _KEYS_AT_ONCE])
         query = EntityQuery(one_of if work.filter is None else all_of([work.filter, one_of]))
         for several in _pages(work.table, query):
-            found.update(it.key for it in several)
-    return found
+            originals.update(it.key for it in several)
+    return originals
 
 
 def _pages(table: Table, query: EntityQuery) -> Iterator[list[StoredEntity]]:

@@ -73,6 +73,7 @@ SUBJECT = Subject(
     hooks={
         Hook.DELETION_PAGE: "console.bulk_edit.draft.deletion_address",
         Hook.JOB_DETAILS: "console.bulk_edit.job_details.find_details",
+        Hook.ACTIVITY_PAGE: "console.bulk_edit.draft.next_page",
     },
     keys=(
         Key("operation.up", "Alt+Shift+ArrowUp", _("Move the operation up"), "BULK_EDIT", 0, "arrow-up"),

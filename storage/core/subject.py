@@ -128,6 +128,9 @@ class Hook(Enum):
     QUERY_HIDDEN = "takes the id of a saved query that others can no longer read, in the transaction"
     DELETION_PAGE = "takes a table and a filter, returns the address of a page that deletes all that it finds"
     TABLE_RENAMED = "takes a table and its former name, folded, in the transaction that renames it"
+    ACTIVITY_PAGE = (
+        "takes an activity, returns the address and label of a page that goes on from it; None for others"
+    )
     JOB_DETAILS = "takes a job, returns the JobDetails of those of its kinds; None for others"
     READ_ROUTER = (
         "takes the connection string of the primary, and what to call when another server has become it, with when the"

@@ -130,7 +130,7 @@ class SecondCopy:
 
     partition_key: Expression | None
     row_key: Expression | None
-    table: str = ""  # the name of another table; empty for that of the original
+    table: str = ""  # the name of another table; empty for the same one
     replaces: bool = False  # whether to replace a copy that differs, which is an obstacle otherwise
     # whether to delete the entities that ``copies``, a $filter, finds and that are the copy of no entity of the query
     deletes_left_over: bool = False

@@ -193,10 +193,10 @@ def test_second_copies_are_made_checked_and_repaired(call, staff):
     edits.apply_one(
         numbers, Upsert(Entity(EntityKey("p", "n-2"), {"N": EdmValue(Edm.INT32, 2)}), merge=False), by=SERVER
     )
-    found = read("POST", check, body).json()
-    read_at = found.pop("read_at")
+    result = read("POST", check, body).json()
+    read_at = result.pop("read_at")
     pair = {"partition_key": "p", "row_key": "n-5"}, {"partition_key": "p", "row_key": "n-2"}
-    assert found == {
+    assert result == {
         "in_step": False,
         "complete": True,
         "examined": 2,

@@ -15,7 +15,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.models import Activity, Job
 from storage.runtime import job_runner
 from storage.tables import tables
-from tests.bulk_edit.test_operations import content
+from tests.bulk_edit.test_operations import content, edit, request, set_
 from tests.console import markup
 from tests.console.forms import fields_of
 
@@ -169,6 +169,65 @@ def test_run_leads_to_the_job_and_its_undo(visit, rows):
     redo = Activity.objects.latest("pk")
     eve.post(f"/ui/undo/{redo.pk}/")
     assert "undone" not in eve.get(answer["Location"]).content.decode().partition('id="toasts"')[0]
+
+
+COPY = {
+    "f": "N ge 1", "0-op": "set", "0-property": "M", "0-expression": "N",
+    "1-op": "second-copy", "1-row_key": "'n-' + string(N)", "1-table": "numbers",
+}  # fmt: skip
+REPAIR = {"1-replace": "1", "1-delete_left_over": "1"}
+
+
+def test_second_copies_are_made_checked_and_repaired(visit, rows, account):
+    max_ = visit("max")
+    fields = COPY | REPAIR | {"1-partition_key": "'q'", "1-copies": "RowKey ge 'n'"}
+    assert fields.items() <= fields_of(max_.get(PAGE, fields), "bulk-edit").items()
+
+    def preview(**more):
+        return markup.text(max_.post(PAGE, COPY | more | {"do": "preview"}, headers=HTMX))
+
+    shown = preview()
+    assert "<b>3</b><span>copies will be added</span>" in shown and "Write 3 copies" in shown
+    assert '<ins class="mono"><bdi>p</bdi>/<bdi>n-1</bdi></ins>' in shown
+    begun = markup.text(
+        max_.post(PAGE, COPY | {"1-row_key": "", "1-table": "", "do": "preview"}, headers=HTMX)
+    )
+    assert "Complete the operations" in begun
+    refused = visit("eve").post(PAGE, COPY | {"do": "run"})
+    assert refused.status_code == 403 and not Job.objects.exists()
+    job_page = max_.post(PAGE, COPY | {"do": "run"})["Location"]
+    job_runner.run_all()
+    numbers = tables.get(account, "numbers")
+    assert content(numbers) == {"n-1": 1, "n-2": 2, f"n-{2**31 - 1}": 2**31 - 1}
+    assert "copied 3" in markup.text(max_.get("/ui/jobs/"))
+
+    # a check is the address of the edit that repairs
+    checked = max_.post(PAGE, COPY | {"do": "check"})["Location"]
+    assert checked == f"{PAGE}?{urlencode(COPY | REPAIR)}"
+    assert "In step: each original has an up-to-date copy" in preview(**REPAIR)
+    edit(tables.get(account, "people"), request(set_("7"), filter="RowKey eq 'a'"))
+    shown = preview(**REPAIR)
+    assert "Out of step. Run the edit to repair the copies." in shown and "Repair 2 copies" in shown
+    assert "<b>1</b><span>left-over copies will be deleted</span>" in shown
+    done = Activity.objects.get(verb="entity.second-copy")
+    activity_page = max_.get(f"/ui/a/acme/activity/{done.pk}/")
+    assert "wrote second copies of 3 entities of" in markup.text(activity_page)
+    for page in (activity_page, max_.get(job_page)):
+        assert f'href="{checked.replace("&", "&amp;")}"' in page.content.decode()
+    assert "Check copies" not in visit("victor").get(f"/ui/a/acme/activity/{done.pk}/").content.decode()
+    max_.post(PAGE, COPY | REPAIR | {"do": "run"})
+    job_runner.run_all()
+    assert content(numbers) == {"n-2": 2, "n-7": 7, f"n-{2**31 - 1}": 2**31 - 1}
+    assert "left over and deleted 1" in markup.text(max_.get("/ui/jobs/"))
+
+
+def test_originals_are_protected_and_keys_collide(visit, rows):
+    eve = visit("eve")
+    op = {"0-op": "second-copy", "0-row_key": "'b'"}
+    shown = markup.text(ask(eve, "preview", **op, **{"0-replace": "1"}))
+    assert "Skipped: The entity with the new key is an original: the query finds it as well." in shown
+    shown = markup.text(ask(eve, "preview", **op | {"0-row_key": "'x'"}))
+    assert "Skipped: The second copy of another entity has the same key." in shown
 
 
 def test_a_protected_account_asks_for_the_number(visit, rows, account, monkeypatch):

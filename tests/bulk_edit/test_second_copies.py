@@ -210,9 +210,9 @@ def test_a_copy_that_another_client_inserts_first_is_an_obstacle(staff, monkeypa
     sort = bulk_edits.second_copies.sort
 
     def sort_and_wait(*arguments):
-        found = sort(*arguments)
+        copies = sort(*arguments)
         put(mails, "ada", "theirs", partition_key="a")
-        return found
+        return copies
 
     monkeypatch.setattr(bulk_edits.second_copies, "sort", sort_and_wait)
     progress = bulk_edits.begin(staff, request(**BESIDE))
@@ -224,8 +224,8 @@ def test_a_copy_that_another_client_inserts_first_is_an_obstacle(staff, monkeypa
 
 def test_long_and_invalid_keys(staff):
     for expression, code in (("Email + '/'", "OutOfRangeInput"), (f"'{'x' * 1025}'", "KeyValueTooLarge")):
-        found = bulk_edit_previews.preview(staff, request(row_key=expression)).counts.obstacles
-        assert found == {Obstacle(ObstacleKind.INVALID_KEY, detail=code): 3}
+        obstacles = bulk_edit_previews.preview(staff, request(row_key=expression)).counts.obstacles
+        assert obstacles == {Obstacle(ObstacleKind.INVALID_KEY, detail=code): 3}
     long = {"row_key": f"'{'字' * 600}' + Email", "table": "long"}
     assert edit(staff, request(**long)).counts.copied == 3
     assert edit(staff, request(**long)).counts.unchanged == 3
@@ -247,9 +247,9 @@ def test_refusals(staff):
         (request(row_key="'a'", copies="RowKey ge"), 0, "copies"),
         (BulkEditRequest("", (remove, {"op": "second-copy", "table": "$batch"})), 1, "table"),
     ):
-        with pytest.raises(InvalidOperation) as found:
+        with pytest.raises(InvalidOperation) as raised:
             bulk_edits.begin(staff, edit_request)
-        assert (found.value.index, found.value.member) == (index, member)
+        assert (raised.value.index, raised.value.member) == (index, member)
 
 
 def test_a_job_resumes_in_each_of_its_parts(staff, monkeypatch):
@@ -312,7 +312,7 @@ _KEYS = st.sampled_from(
     st.booleans(),
 )
 def test_any_copies_are_foreseen_repaired_and_undone(other, mine, theirs, row_key, is_within, replaces):
-    """Whatever is in the tables, a repair leads to copies in step, and its undo to what there was."""
+    """A repair leads to copies in step from any content of the tables, and its undo restores that content."""
     for table in other:
         for key in content(table):
             delete(table, key.removeprefix("sales/"))
@@ -321,23 +321,23 @@ def test_any_copies_are_foreseen_repaired_and_undone(other, mine, theirs, row_ke
         for name, email in rows.items():
             put(table, name, email)
     table = {} if is_within else {"table": "other"}
-    wanted = request(
+    repair = request(
         row_key=row_key,
         replace=replaces,
         delete_left_over=True,
         copies="RowKey ge 'm'",
         filter="RowKey lt 'm'",
     )
-    wanted.operations[0].update(table)
+    repair.operations[0].update(table)
     before = content(source), content(target)
-    foreseen = bulk_edit_previews.preview(source, wanted)
-    done = edit(source, wanted)
+    foreseen = bulk_edit_previews.preview(source, repair)
+    done = edit(source, repair)
     assert done.counts == foreseen.counts
     after = content(source)
     assert {key: after.get(key) for key in before[0] if key < "sales/m"} == {
         key: text for key, text in before[0].items() if key < "sales/m"
     }
-    again = bulk_edit_previews.preview(source, wanted)
+    again = bulk_edit_previews.preview(source, repair)
     assert (again.counts.written, again.counts.obstacles) == (0, done.counts.obstacles)
     if done.activity is not None:
         undo.undo(done.activity, ADA)

@@ -18,7 +18,14 @@ from console.activity.filters import ActivityQuery
 from console.activity.presentation import GROUP_LABELS, OP_LABELS
 from console.activity.runs import Entry, runs_of
 from console.grid import differences
-from console.site.access import account_required, admin_required, role_of, table_page, user_of
+from console.site.access import (
+    account_context,
+    account_required,
+    admin_required,
+    role_of,
+    table_page,
+    user_of,
+)
 from console.site.actors import DOOR_LABELS
 from console.site.downloads import stream_list
 from console.site.log_page import PAGE_SIZE, LogDay, by_day
@@ -27,6 +34,8 @@ from storage.access import sas
 from storage.accounts import accounts
 from storage.activity import activity
 from storage.activity.activity import ActivityFilter
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.domain.access.roles import Capability, Role, may
 from storage.history.changes import ChangeEntry
 from storage.models import Account, Activity, Table
@@ -253,9 +262,19 @@ def _show_entry(request: HttpRequest, account: Account | None = None, *, number:
         "facts": differences.activity_facts(done),
         "settings": [] if changed else differences.setting_differences(done),
         "title": sentences.plain_sentence(done),
+        "onward": _find_onward(request, done),
         "back": _address("index", account),
     }
     return render_part(request, "console/activity/show.html", "_details.html", context)
+
+
+def _find_onward(request: HttpRequest, done: Activity) -> tuple[str, str] | None:
+    """Return the address and label of a page that goes on from an activity, for users who may write."""
+    context = account_context(request)
+    if context is None or not may(context.role, Capability.WRITE):
+        return None
+    pages = (find_page(done) for find_page in registry.hooks(Hook.ACTIVITY_PAGE))
+    return next((it for it in pages if it is not None), None)
 
 
 show_account_entry = require_safe(account_required(Capability.READ)(_show_entry))
