@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from storage.access import policies
 from storage.account_files.account_building import Original
-from storage.accounts import accounts
+from storage.accounts import account_settings, accounts
 from storage.accounts.accounts import NewAccount
 from storage.accounts.refusals import AccountError
 from storage.branches import branches, snapshot_restores
@@ -72,10 +72,12 @@ def test_a_branch_copies_the_present_account(shop):
     fill(shop, "empty", {})
     policy = SignedIdentifier("reader", AccessPolicy("", "", "r"))
     policies.replace_by_name(shop, "customers", [policy])
+    account_settings.change(shop, may_rehearse=True)
 
     made = branches.create(shop, BranchRequest("shopbranch"))
 
     account = made.account
+    assert not account.may_rehearse
     assert (made.tables, made.entities, made.originals) == (2, 3, [])
     assert (account.enabled, account.label) == (True, "Shop")
     assert content(account, "customers") == content(shop, "customers")
