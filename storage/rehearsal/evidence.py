@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from storage.core.rehearsals import Delivery, Exchange, ExchangedChange
 from storage.domain.access.grants import DELETES, WRITES, Operation
+from storage.domain.requests.series import shorten_key
 from storage.rehearsal.findings import (
     HALF_AN_ANSWER,
     NO_ANSWER,
@@ -106,6 +107,11 @@ class Attempt:
         if self.is_cut:
             return HALF_AN_ANSWER
         return f"{self.exchange.status} {self.exchange.error}".rstrip()
+
+
+def show_key(key: str) -> str:
+    """Return a key as a fact of a sentence, which may be printed in a terminal."""
+    return "".join(it if it.isprintable() else "\N{REPLACEMENT CHARACTER}" for it in shorten_key(key))
 
 
 def key_of(change: ExchangedChange) -> Key:

@@ -27,6 +27,7 @@ class FindingKind(StrEnum):
     RETRIED_REFUSED = "retried-refused"
     RETRIES_EXHAUSTED = "retries-exhausted"
     INSERT_REPEATED = "insert-repeated"
+    INSERTED_TWICE = "inserted-twice"
     UPDATE_REPEATED = "update-repeated-412"
     ADDED_TWICE = "added-twice"
     LOST_UPDATE = "lost-update"
@@ -105,6 +106,7 @@ TITLES: Final[Mapping[FindingKind, str]] = {
     FindingKind.RETRIED_REFUSED: _("Retried a refused request"),
     FindingKind.RETRIES_EXHAUSTED: _("Gave up after several attempts"),
     FindingKind.INSERT_REPEATED: _("Repeated an insert and got a conflict with itself"),
+    FindingKind.INSERTED_TWICE: _("Inserted the same entity under two keys"),
     FindingKind.UPDATE_REPEATED: _("Repeated a conditional change and got a conflict with itself"),
     FindingKind.ADDED_TWICE: _("Added a number twice"),
     FindingKind.LOST_UPDATE: _("Overwrote a change of another client"),
@@ -186,6 +188,10 @@ REMEDIES: Final[Mapping[FindingKind, tuple[str, Mapping[Sdk, str]]]] = {
                 "Use upsertEntity(), or call getEntity() after a TableServiceException with status 409."
             ),
         },
+    ),
+    FindingKind.INSERTED_TWICE: (
+        _("Choose the keys once, before the first attempt, so that a repeated insert meets its own entity."),
+        {},
     ),
     FindingKind.UPDATE_REPEATED: (
         _("After 412 that follows a lost answer, read the entity again: it may have your own change."),

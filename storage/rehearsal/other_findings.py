@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from storage.domain.requests.series import shorten_key
 from storage.domain.requests.strictness import RULES, Evidence, StrictRule
 from storage.domain.translation import mark as _
-from storage.rehearsal.evidence import Attempt, Case, ClientLog
+from storage.rehearsal.evidence import Attempt, Case, ClientLog, show_key
 from storage.rehearsal.findings import REQUESTS_LIMIT, FindingKind, Phrase, Severity
 from storage.rehearsal.sets import PARTITION_TARGET
 
@@ -133,7 +132,7 @@ def find_hot_partition(log: ClientLog) -> Iterator[Case]:
             ),
             {
                 "table": table,
-                "partition": shorten_key(partition),
+                "partition": show_key(partition),
                 "requests": bucket.requests,
                 "target": f"{rate:g}",
                 "percent": round(100 * bucket.refused / bucket.requests),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from django.db.models import Sum, TextField
 from django.db.models.fields.json import KeyTextTransform
@@ -38,6 +38,7 @@ FINDERS: Final[Sequence[Callable[[ClientLog], Iterator[Case]]]] = (
     retry_findings.find_retried_refused,
     retry_findings.find_retries_exhausted,
     write_findings.find_insert_repeated,
+    write_findings.find_inserted_twice,
     write_findings.find_update_repeated,
     write_findings.find_added_twice,
     write_findings.find_stale_read,
@@ -47,13 +48,6 @@ FINDERS: Final[Sequence[Callable[[ClientLog], Iterator[Case]]]] = (
     other_findings.find_azure_refuses,
 )
 HELD: Final = _("held under %(set)s (seed %(seed)s)")
-
-
-class Counts(NamedTuple):
-    """Numbers of all requests and of faulted ones in a rehearsal."""
-
-    requests: int
-    faulted: int
 
 
 @dataclass(frozen=True)
@@ -103,12 +97,6 @@ class Report:
         if not self.held or not self.is_final:
             return ""
         return HELD % {"set": self.rehearsal.set_name, "seed": self.rehearsal.seed}
-
-
-def counts(rehearsal: Rehearsal) -> Counts:
-    """Count the requests of a rehearsal without reading them."""
-    faulted = RehearsedRequest.objects.filter(rehearsal=rehearsal, exchange__has_key="rules").count()
-    return Counts(_count_requests(rehearsal), faulted)
 
 
 def _count_requests(rehearsal: Rehearsal) -> int:

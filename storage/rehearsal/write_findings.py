@@ -2,16 +2,15 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 from storage.core.rehearsals import ExchangedChange
 from storage.domain.access.grants import Operation
-from storage.domain.requests.series import shorten_key
 from storage.domain.translation import mark as _
-from storage.rehearsal.evidence import Attempt, Case, ClientLog, Key, key_of
+from storage.rehearsal.evidence import Attempt, Case, ClientLog, Key, key_of, show_key
 from storage.rehearsal.findings import FindingKind, Severity
 
 _EXISTS: Final = "EntityAlreadyExists"
@@ -26,7 +25,7 @@ _HABIT: Final = 2  # equal steps that show a counter
 
 def _name(key: Key) -> dict[str, object]:
     table, partition, row = key
-    return {"table": table, "partition": shorten_key(partition), "row": shorten_key(row)}
+    return {"table": table, "partition": show_key(partition), "row": show_key(row)}
 
 
 # repeated after a lost answer
@@ -83,15 +82,64 @@ def find_update_repeated(log: ClientLog) -> Iterator[Case]:
         )
 
 
+def find_inserted_twice(log: ClientLog) -> Iterator[Case]:
+    """Find inserts that were committed without an answer, and sent again under another key."""
+    if not log.is_sequential:
+        return  # several workers may insert alike entities
+    inserts = [attempt for attempt in log.attempts if attempt.exchange.operation == Operation.INSERT_ENTITY]
+    cases: list[tuple[Attempt, Attempt]] = []
+    for first, second in pairwise(inserts):
+        if first.is_ambiguous and second.exchange.applied is True and _has_new_key(first, second):
+            kept = first.keys[0]
+            # it may read or delete the first one
+            if not any(it.began >= first.ended for it in log.touching[kept]):
+                cases.append((first, second))
+    repeated = {second.request_id for _, second in cases}
+    contents = Counter(
+        change.content for it in inserts if it.request_id not in repeated for change in it.exchange.changes
+    )
+    # entities that are alike anyway, such as events, prove nothing
+    is_telling = len(contents) > _HABIT and max(contents.values()) == 1
+    for first, second in cases if is_telling else ():
+        yield Case(
+            FindingKind.INSERTED_TWICE,
+            Severity.FAULT,
+            _(
+                "The insert of the entity (%(partition)s, %(row)s) in %(table)s was committed, but the client got "
+                "another answer: %(answer)s. It inserted the same content with the RowKey %(second)s, and left the "
+                "first entity."
+            ),
+            {**_name(first.keys[0]), "second": show_key(second.keys[0][2]), "answer": first.answer},
+            (first, second),
+        )
+
+
+def _has_new_key(first: Attempt, second: Attempt) -> bool:
+    """Return whether two inserts have the same content in the same table, and different keys."""
+    if len(first.exchange.changes) != 1 or len(second.exchange.changes) != 1:
+        return False
+    (one,), (other,) = first.exchange.changes, second.exchange.changes
+    is_alike = (one.table, one.content) == (other.table, other.content) and one.content != ""
+    return is_alike and (one.partition, one.row) != (other.partition, other.row)
+
+
 def _conflicts(log: ClientLog, error: str) -> Iterator[tuple[Attempt, Attempt]]:
     """Yield committed writes without their answer, and the same write later with an error, if it came next."""
     for attempt in log.attempts:
-        if not attempt.is_ambiguous or not attempt.exchange.changes:
+        if not attempt.is_ambiguous or not attempt.exchange.changes or attempt.identity is None:
             continue
-        answered = (it for it in log.alike_after(attempt) if not it.is_retryable and not it.is_left)
+        answered = (it for it in _later(log, attempt) if not it.is_retryable and not it.is_left)
         repeated = next(answered, None)
         if repeated is not None and repeated.exchange.error == error:
             yield attempt, repeated
+
+
+def _later(log: ClientLog, attempt: Attempt) -> Iterable[Attempt]:
+    """Return the same request later; a client that has left repeats it before the first one ends."""
+    if not attempt.is_left:
+        return log.alike_after(attempt)
+    assert attempt.identity is not None
+    return (it for it in log.alike[attempt.identity] if it.began > attempt.began)
 
 
 def _is_looked_after(log: ClientLog, conflict: Attempt, keys: Sequence[Key], *, is_read_only: bool) -> bool:

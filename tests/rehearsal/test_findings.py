@@ -306,6 +306,12 @@ def change_set(client, rows, **facts):
             {},
             [("insert-repeated", FAULT)],
         ),
+        # a client that waits no longer, and sends the insert again before the first one ends
+        (
+            Client().insert(at=1000.0, takes=5.0, status=0).insert(at=1001.0, takes=5.0, **EXISTS).go_on(),
+            {},
+            [("insert-repeated", FAULT), ("gave-up", NOTE)],
+        ),
         # the end of the rehearsal, long or shortly after the conflict
         (Client().insert(**LOST).insert(**EXISTS), {}, [("insert-repeated", FAULT)]),
         (Client().insert(**LOST).insert(**EXISTS), {"after": 0.1}, [("insert-repeated", NOTE)]),
@@ -335,6 +341,43 @@ def change_set(client, rows, **facts):
 )
 def test_insert_repeated(client, options, found):
     assert find(client, **options) == found
+
+
+def inserts(*rows_and_contents, **facts):
+    client = Client()
+    for row, content in rows_and_contents:
+        client.insert(row, content=content, **(facts if row.startswith("lost") else {}))
+    return client
+
+
+@pytest.mark.parametrize(
+    ("client", "found"),
+    [
+        (
+            inserts(("a", "1"), ("b", "2"), ("lost", "3"), ("c", "3"), ("d", "4"), **LOST).go_on(),
+            [("inserted-twice", FAULT)],
+        ),
+        # entities that are alike
+        (inserts(("a", "1"), ("b", "1"), ("lost", "1"), ("c", "1"), ("d", "2"), **LOST).go_on(), []),
+        # the first one is deleted, or was not committed
+        (
+            inserts(("a", "1"), ("b", "2"), ("lost", "3"), ("c", "3"), **LOST)
+            .write("delete", "lost")
+            .go_on(),
+            [],
+        ),
+        (
+            inserts(
+                ("a", "1"), ("b", "2"), ("lost", "3"), ("c", "3"), ("d", "4"), **{**LOST, "applied": False}
+            ).go_on(),
+            [],
+        ),
+        # answered
+        (inserts(("a", "1"), ("b", "2"), ("c", "3"), ("d", "3"), ("e", "4")).go_on(), []),
+    ],
+)
+def test_inserted_twice(client, found):
+    assert find(client) == found
 
 
 @pytest.mark.parametrize(
