@@ -1,15 +1,16 @@
 """Advice on queries: the access path of each shape, and the pattern of keys that would serve it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from storage.domain.errors import StorageError
 from storage.domain.filters.access_plan import AccessPath, Improvement, plan_access
 from storage.domain.filters.ast import Comparison, Filter, Operator, conjuncts
 from storage.domain.filters.parser import parse
 from storage.domain.requests.cleaning import LEFT_OUT
+from storage.domain.translation import mark as _
 from storage.domain.values.edm import Edm
 from storage.metrics.query_shapes import ShapeCount
 
@@ -26,6 +27,81 @@ class Pattern(StrEnum):
     SECOND_COPY_ACROSS = "second-copy-across-partitions"
     LOG_TAIL = "log-tail"
     SUMMARY = "summary-entities"
+
+
+@dataclass(frozen=True, slots=True)
+class PatternText:
+    """Texts of a pattern; its steps may name the ``table`` of the copies."""
+
+    title: str
+    text: str
+    steps: tuple[str, ...]
+    writes_again: bool = False  # each write becomes two, and each entity takes its space twice
+
+
+_MAKE_COPIES: Final = _("Make copies of the existing entities with the bulk edit.")
+PATTERNS: Final[Mapping[Pattern, PatternText]] = {
+    Pattern.POINT_READS: PatternText(
+        _("Point reads"),
+        _("The filter names entities one by one. Each can be read by its key, which costs least."),
+        (_("Read each entity by its PartitionKey and RowKey, several of them in parallel."),),
+    ),
+    Pattern.SECOND_COPY_WITHIN: PatternText(
+        _("Second copy in the partition"),
+        _(
+            "A second copy of each entity in the same partition, with a RowKey that begins with the value, makes this a"
+            " range query."
+        ),
+        (
+            _MAKE_COPIES,
+            _("Write both copies in one change set, which Azure applies as a whole within a partition."),
+            _("Query the partition with a range of RowKey that begins with the value."),
+        ),
+        writes_again=True,
+    ),
+    Pattern.SECOND_COPY_ACROSS: PatternText(
+        _("Second copy in another table"),
+        _(
+            "A second copy of each entity in a table whose PartitionKey is the value makes this a query of one"
+            " partition."
+        ),
+        (
+            _MAKE_COPIES,
+            _(
+                "Write each change to both tables. Azure has no transactions over partitions, so repeat a second write"
+                " that fails, for example from a queue."
+            ),
+            _("Send the query to the table %(table)s, with the value as PartitionKey."),
+            _("Check from time to time that the copies are in step."),
+        ),
+        writes_again=True,
+    ),
+    Pattern.LOG_TAIL: PatternText(
+        _("Log tail"),
+        _(
+            "With a RowKey that begins with inverted ticks, the newest entities come first in their partition."
+        ),
+        (
+            _("Begin RowKey with DateTime.MaxValue.Ticks minus the ticks of the time, padded to 19 digits."),
+            _(
+                "Read the first entities of the partition, or a range of RowKey, instead of comparing a property."
+            ),
+        ),
+    ),
+    Pattern.SUMMARY: PatternText(
+        _("Summary entities"),
+        _(
+            "The query reads the whole table. If the client computes a number or a list from it, keep the result in an"
+            " entity of its own."
+        ),
+        (
+            _(
+                "Update the summary entity with each write, in the same change set if it is in the same partition."
+            ),
+            _("Read the summary entity by its key instead of all entities."),
+        ),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +127,7 @@ class QueryUse:
     """Queries of one shape: how often, the entities that Azure reads for them, and what would serve them."""
 
     count: ShapeCount
-    read: int | None  # entities read for one query on Azure; None if it depends on the values
+    read: int | None  # entities that Azure reads at most for one query; None if it depends on the values
     indexed: bool  # here an index finds the entities
     advice: Advice | None
 
@@ -61,7 +137,7 @@ class QueryUse:
 
     @property
     def returned(self) -> float:
-        """Return the mean number of entities of a page."""
+        """Return the mean number of entities that a query returns, in all its pages."""
         return self.count.entities / self.count.requests if self.count.requests else 0.0
 
     @property
@@ -72,8 +148,13 @@ class QueryUse:
         return self.read * self.count.requests / self.count.entities
 
     @property
-    def is_costly(self) -> bool:
-        return self.path in (AccessPath.PARTITION_RANGE, AccessPath.TABLE_SCAN)
+    def edit(self) -> dict[str, Any] | None:
+        """Return the bulk edit that makes the second copies, in the form of the management API."""
+        if self.advice is None or self.advice.copy is None:
+            return None
+        copy = self.advice.copy
+        operation = {"op": "second-copy", "partition_key": copy.partition_key, "row_key": copy.row_key}
+        return {"operations": [{**operation, "table": copy.table} if copy.table else operation]}
 
 
 def read_shape(shape: str) -> Filter | None:

@@ -70,6 +70,11 @@ class Shape:
     findings: Sequence[Finding]
 
     @property
+    def mean_size(self) -> float:
+        """Return the mean bytes of an entity."""
+        return self.partitions.size / self.partitions.entities if self.partitions.entities else 0.0
+
+    @property
     def is_whole(self) -> bool:
         """Return whether all entities were examined."""
         return self.examined >= self.partitions.entities
@@ -201,16 +206,18 @@ def _types(sets: Sequence[PropertySet]) -> dict[str, Edm]:
 
 def _use(count: ShapeCount, shape: Shape, table: str) -> QueryUse:
     partitions = shape.partitions
-    read: int | None = None
-    match count.path:
-        case AccessPath.POINT:
-            read = 1
-        case AccessPath.TABLE_SCAN:
-            read = partitions.entities
-        case AccessPath.PARTITION_SCAN if partitions.number:
-            read = round(partitions.entities / partitions.number)
     root = read_shape(count.shape)
-    indexed = root is not None and plan_access(root).index_candidates() is None
+    plan = plan_access(root)
+    is_known = root is not None or not count.shape
+    read: int | None = None
+    if is_known and plan.is_by_keys and not count.is_rest:
+        # all that it reads is returned
+        read = round(count.entities / count.requests) if count.requests else None
+    elif count.path is AccessPath.TABLE_SCAN:
+        read = partitions.entities
+    elif count.path is AccessPath.PARTITION_SCAN and partitions.number:
+        read = round(partitions.entities / partitions.number)
+    indexed = root is not None and not plan.is_by_keys and plan.index_candidates() is None
     return QueryUse(count, read, indexed, advise(count, shape.types, table))
 
 

@@ -1,6 +1,6 @@
 """Findings about the design of a table: each with its reason, its facts, and what mends it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, Final
@@ -8,7 +8,6 @@ from typing import Any, Final
 from storage.design.advice import QueryUse
 from storage.design.keys import KeyFinding, KeyName, KeyPattern
 from storage.design.kinds import EntityKind, MixedProperty
-from storage.domain.filters.access_plan import AccessPath
 from storage.domain.translation import mark as _
 from storage.sql.design import Partitions
 
@@ -21,6 +20,8 @@ _HOT_SHARE: Final = 0.5  # share of the requests to one partition
 _FEW_REQUESTS: Final = 1_000
 _SINGLE_SHARE: Final = 0.9  # partitions of one entity
 _READ_FOR_ONE: Final = 100  # entities that are read for one that is returned
+_FEW_QUERIES: Final = 10  # below which a query may be a person's, who looks for something once
+_BUSY: Final = PARTITION_TARGET / 10  # requests a second from which a hot partition is more than a hint
 
 
 class Weight(StrEnum):
@@ -163,8 +164,8 @@ class DesignKind(Enum):
         Weight.PROBLEM,
         _("Query that reads much more than it returns"),
         _(
-            "The query %(query)s was sent %(requests)s times. On Azure it reads %(read)s entities each time, %(ratio)s"
-            " for each that it returns."
+            "The query %(query)s was sent %(requests)s times. On Azure it reads up to %(read)s entities each time,"
+            " %(ratio)s for each that it returns."
         ),
         "queries-first",
     )
@@ -192,7 +193,13 @@ class Finding:
     @property
     def text(self) -> str:
         """Return the sentence in English."""
-        return self.kind.value.text % self.facts
+        return self.kind.value.text % self.write_facts(lambda number: f"{number:,}")
+
+    def write_facts(self, write_number: Callable[[int], str]) -> dict[str, object]:
+        """Return the facts as the sentence names them, with written numbers."""
+        return {
+            name: write_number(fact) if isinstance(fact, int) else fact for name, fact in self.facts.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,16 +224,19 @@ def find_about_partitions(
             "partition": traffic.partition,
             "share": _percent(traffic.share),
             "peak": round(traffic.peak),
-            "target": f"{PARTITION_TARGET:,}",
+            "target": PARTITION_TARGET,
         }
-        yield Finding(DesignKind.HOT_PARTITION, facts, examples=(traffic.partition,))
+        given_weight = Weight.HINT if traffic.peak < _BUSY else None
+        yield Finding(
+            DesignKind.HOT_PARTITION, facts, examples=(traffic.partition,), given_weight=given_weight
+        )
 
 
 def _find_about_sizes(partitions: Partitions, candidate: str) -> Iterator[Finding]:
     if partitions.number == 1:
         facts: dict[str, object] = {
-            "entities": f"{partitions.entities:,}",
-            "target": f"{PARTITION_TARGET:,}",
+            "entities": partitions.entities,
+            "target": PARTITION_TARGET,
         }
         edit = {"operations": [{"op": "key", "partition_key": candidate}]} if candidate else None
         yield Finding(DesignKind.ONE_PARTITION, facts, partitions.entities, edit)
@@ -239,7 +249,7 @@ def _find_about_sizes(partitions: Partitions, candidate: str) -> Iterator[Findin
         if entities >= _SKEWED_SHARE * partitions.entities:
             facts = {
                 "number": len(first),
-                "partitions": f"{partitions.number:,}",
+                "partitions": partitions.number,
                 "share": _percent(entities / partitions.entities),
                 "partition": first[0].key,
             }
@@ -325,23 +335,17 @@ def find_about_kinds(
 def find_about_queries(uses: Sequence[QueryUse]) -> Iterator[Finding]:
     """Yield the queries that read many entities for each that they return."""
     for use in uses:
-        ratio = use.read_for_one
-        if ratio is None and use.read is not None and use.path is AccessPath.TABLE_SCAN:
-            ratio = float(use.read)
-        if use.read is None or ratio is None or ratio < _READ_FOR_ONE or use.count.is_rest:
+        if use.read is None or use.read < _FEW or use.count.is_rest or not use.count.requests:
+            continue
+        ratio = use.read_for_one or float(use.read)
+        if ratio < _READ_FOR_ONE:
             continue
         facts = {
             "query": use.count.shape,
-            "requests": f"{use.count.requests:,}",
-            "read": f"{use.read:,}",
-            "ratio": f"{round(ratio):,}",
+            "requests": use.count.requests,
+            "read": use.read,
+            "ratio": round(ratio),
         }
-        yield Finding(DesignKind.COSTLY_QUERY, facts, edit=_copy_edit(use), query=use)
-
-
-def _copy_edit(use: QueryUse) -> dict[str, Any] | None:
-    if use.advice is None or use.advice.copy is None:
-        return None
-    copy = use.advice.copy
-    operation = {"op": "second-copy", "partition_key": copy.partition_key, "row_key": copy.row_key}
-    return {"operations": [{**operation, "table": copy.table} if copy.table else operation]}
+        is_seldom = use.count.requests < _FEW_QUERIES
+        given_weight = Weight.HINT if is_seldom else None
+        yield Finding(DesignKind.COSTLY_QUERY, facts, edit=use.edit, query=use, given_weight=given_weight)

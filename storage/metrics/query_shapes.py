@@ -38,6 +38,7 @@ class SampledQuery(NamedTuple):
     filter: Filter | None
     agent: bytes
     entities: int
+    is_first: bool = True  # False for a further page of a query, which has a continuation token
 
 
 @dataclass(slots=True)
@@ -47,10 +48,10 @@ class QuerySample:
     number: int = 0
     first: list[SampledQuery] = field(default_factory=list)
 
-    def add(self, root: Filter | None, agent: bytes, entities: int) -> None:
+    def add(self, root: Filter | None, agent: bytes, entities: int, *, is_first: bool = True) -> None:
         self.number += 1
         if len(self.first) < _SAMPLE:
-            self.first.append(SampledQuery(root, agent, entities))
+            self.first.append(SampledQuery(root, agent, entities, is_first))
 
 
 class _Count(NamedTuple):
@@ -101,7 +102,10 @@ class QueryShapes(Ledger[Key, _Count]):
         count = self._counted.get(key) or _Count(0, 0, shape, path, client)
         self._count(
             key,
-            count._replace(requests=count.requests + scale, entities=count.entities + scale * query.entities),
+            count._replace(
+                requests=count.requests + (scale if query.is_first else 0),
+                entities=count.entities + scale * query.entities,
+            ),
         )
 
     def forget(self, now: datetime) -> None:
@@ -142,7 +146,10 @@ def _sum(count: _Count, other: _Count) -> _Count:
 
 @dataclass(frozen=True, slots=True)
 class ShapeCount:
-    """Queries of a table with one shape: ``clients`` are User-Agents with their numbers, the most frequent first."""
+    """Queries of a table with one shape, each with all its pages.
+
+    ``clients`` are User-Agents with their numbers, the most frequent first.
+    """
 
     shape: str
     path: AccessPath

@@ -19,7 +19,6 @@ from django.db import InterfaceError, OperationalError
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.errors import StorageError
 from storage.domain.filters.access_plan import plan_access
-from storage.domain.filters.ast import Filter
 from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import EntityQuery, Page
 from storage.domain.requests.metrics import CredentialClient, RequestKind, Tally, UseCount
@@ -143,13 +142,13 @@ class _Batch:
             table = partition[:2] if len(self.uncounted) < _PARTITIONS_LIMIT else (partition[0], "")
             self.uncounted[table] = self.uncounted.get(table, 0) + 1
 
-    def add_query(self, table: _Table, root: Filter | None, agent: bytes, entities: int) -> None:
+    def add_query(self, table: _Table, query: EntityQuery, agent: bytes, entities: int) -> None:
         queries = self.queries.get(table)
         if queries is None:
             if len(self.queries) >= _PARTITIONS_LIMIT:
                 return
             queries = self.queries[table] = QuerySample()
-        queries.add(root, agent, entities)
+        queries.add(query.filter, agent, entities, is_first=query.start is None)
 
 
 def _minute(batch: _Batch) -> datetime:
@@ -235,7 +234,7 @@ class Observer:
             else:
                 batch.partitions[partition] = number + 1
         elif observed.query is not None:
-            batch.add_query((account_id, table), observed.query.filter, observed.agent, observed.entities)
+            batch.add_query((account_id, table), observed.query, observed.agent, observed.entities)
         return (
             requests <= self._sample
             or seconds >= self._slow

@@ -3,7 +3,7 @@
 import pytest
 
 from storage.design.advice import Pattern, QueryUse, advise
-from storage.design.findings import find_about_queries
+from storage.design.findings import Weight, find_about_queries
 from storage.domain.filters.access_plan import AccessPath, plan_access
 from storage.domain.filters.parser import parse
 from storage.domain.values.edm import Edm
@@ -76,14 +76,25 @@ def test_a_query_is_costly_if_it_reads_a_hundred_entities_for_one():
     [finding] = find_about_queries([use(scan, 10, 20, 200_000)])
     assert finding.facts == {
         "query": "Email eq …",
-        "requests": "10",
-        "read": "200,000",
-        "ratio": "100,000",
+        "requests": 10,
+        "read": 200_000,
+        "ratio": 100_000,
     }
+    assert "reads up to 200,000 entities" in finding.text
     assert list(find_about_queries([use(scan, 10, 900, 5_000)])) == []
+    assert list(find_about_queries([use(scan, 10, 20, 999)])) == []
     assert list(find_about_queries([use(AccessPath.PARTITION_RANGE, 10, 1, None)])) == []
 
 
 def test_a_scan_that_returns_nothing_reads_all_for_it():
     [finding] = find_about_queries([use(AccessPath.TABLE_SCAN, 10, 0, 5_000)])
-    assert finding.facts["ratio"] == "5,000"
+    assert finding.facts["ratio"] == 5_000
+
+
+def test_a_query_that_was_sent_a_few_times_is_a_hint():
+    weights = [
+        it.weight
+        for number in (9, 10)
+        for it in find_about_queries([use(AccessPath.TABLE_SCAN, number, 0, 5_000)])
+    ]
+    assert weights == [Weight.HINT, Weight.PROBLEM]

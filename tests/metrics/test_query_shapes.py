@@ -47,6 +47,17 @@ def test_a_sample_stands_for_all(table, count):
     assert (shape.requests, shape.entities) == (320, 640)
 
 
+def test_further_pages_belong_to_their_query(table, account):
+    sample = QuerySample()
+    for number in range(4):
+        sample.add(None, b"a", 1_000, is_first=number == 0)
+    shapes = QueryShapes()
+    shapes.add(NOON, {(account.pk, "people"): sample})
+    shapes.write()
+    [shape] = query_shapes.read(table.pk, NOON.date())
+    assert (shape.requests, shape.entities) == (1, 4_000)
+
+
 def test_invented_shapes_are_counted_together(table, count):
     shapes = QueryShapes()
     for number in range(12):
