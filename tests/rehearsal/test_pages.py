@@ -147,7 +147,7 @@ def test_a_rehearsal_without_faults_was_held(visit, allowed):
     assert "No fault so far" in text(visit("victor").get(address))
     rehearsals.stop(rehearsal)
     assert "Held under bad-day (seed 7)" in text(visit("victor").get(address))
-    assert "bad-day 7" in text(visit("victor").get(PAGE))
+    assert "held 1 0" in text(visit("victor").get(PAGE))
 
 
 def test_own_sets_are_added_changed_and_restored(visit, allowed):

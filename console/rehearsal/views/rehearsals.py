@@ -1,7 +1,9 @@
 """Start, watch and stop rehearsals."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -34,6 +36,7 @@ from storage.tables import tables
 _LATEST: Final = 20  # in the list
 _PROPOSED: Final = 200  # tables
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_FEW: Final = 1_000
 _MANY: Final = 5_000  # requests, whose report takes a while
 _FIELDS: Final[dict[AnyReason, str]] = {
     RehearsalReason.SEED: "seed",
@@ -86,7 +89,7 @@ def _page(request: HttpRequest, account: Account, form: StartForm, *, status: in
         "form": form,
         "sets": [SetView(it) for it in rehearsals.sets(account)],
         "running": rehearsals.running(account),
-        "latest": [RehearsalView(it, counts[it.pk]) for it in latest],
+        "latest": [_view_ended(RehearsalView(it, counts[it.pk])) for it in latest],
         "is_allowed": is_allowed,
         "can_start": can_start and is_allowed,
         "may_manage": can_start,
@@ -94,6 +97,18 @@ def _page(request: HttpRequest, account: Account, form: StartForm, *, status: in
         **_connection(request, account),
     }
     return render(request, "console/rehearsal/index.html", context, status=status)
+
+
+def _view_ended(shown: RehearsalView) -> RehearsalView:
+    """Add the report to a rehearsal that has ended, unless it takes long to make."""
+    if shown.is_running or not 0 < shown.requests <= _FEW:
+        return shown
+    return replace(shown, report=_final_report(shown.it.pk, shown.it.started_at))
+
+
+@lru_cache(maxsize=256)
+def _final_report(number: int, _started_at: datetime) -> report.Report:
+    return report.make_report(Rehearsal.objects.get(pk=number))
 
 
 def _connection(request: HttpRequest, account: Account) -> dict[str, str]:
