@@ -1,5 +1,7 @@
 """`manage.py bulk-edit`."""
 
+import shlex
+
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -12,6 +14,7 @@ from storage.entities import edits
 from storage.models import Account, Activity
 from storage.tables import tables
 from tests.bulk_edit.test_operations import content
+from tests.docs.pages import DOCS, blocks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,6 +85,18 @@ def test_second_copies_are_checked_and_repaired(run, people):
         "1 replaced, 1 left over and deleted, 2 unchanged\n"
     )
     assert content(numbers) == {"002": 2.5, "003": 3.0, "009": 9.0}
+
+
+def test_the_example_of_the_documents(capsys):
+    staff = tables.create(accounts.add("shop"), "staff")
+    for row_key, email in (("id_1", "ada"), ("id_2", "bob"), ("id_3", "cyd")):
+        entity = Entity(EntityKey("p", row_key), {"Email": EdmValue(Edm.STRING, email)})
+        edits.apply_one(staff, Upsert(entity, merge=False), by=SERVER)
+    [block] = [it for it in blocks(DOCS / "bulk-edit.md", "console") if "--second-copy" in it]
+    for example in block.split("$ python3 manage.py ")[1:]:
+        command, output = example.replace("\\\n", " ").split("\n", 1)
+        call_command(*shlex.split(command))
+        assert capsys.readouterr().out == output.rstrip("\n") + "\n"
 
 
 def test_what_is_out_of_step_is_listed(run, people, capsys):

@@ -227,6 +227,26 @@ def bulk_edit():
     job_runner.run_all()
 
 
+def with_old_copies():
+    """Make copies of which one is up to date, one differs, and one is left over."""
+    put(shop(), "Copies", Ada="Ada", Bob="Eve", Zoe="Zoe")
+
+
+def second_copies():
+    """Make the copies that are missing in another table, and repair the others."""
+    operation = {
+        "op": "second-copy",
+        "row_key": "Name",
+        "table": "Copies",
+        "replace": True,
+        "delete_left_over": True,
+    }
+    table = tables.get(find("shop"), "customers")
+    if not Job.objects.exists():
+        bulk_edit_jobs.start(table, BulkEditRequest("", (operation,)), by=ADA)
+    job_runner.run_all()
+
+
 ROWS = "PartitionKey,RowKey,Name\n" + "".join(f"se,{number},x\n" for number in range(10))
 KEYS = ColumnMapping("{PartitionKey}", "{RowKey}")
 
@@ -358,6 +378,7 @@ CASES = {
     "deletion of an account": Case(many_tables, delete_account),
     "deletion of a table": Case(shop, delete_table),
     "bulk edit": Case(shop, bulk_edit),
+    "second copies": Case(with_old_copies, second_copies),
     "import of rows": Case(shop, import_rows, (TransferVerb.IMPORT,)),
     "import of a file": Case(shop, lambda: with_file(import_jobs.start)),
     "check of a file": Case(shop, lambda: with_file(import_jobs.start_check)),

@@ -67,11 +67,11 @@ def main():
     from django.db import connections
 
     from storage.accounts import removal
-    from storage.bulk_edit import bulk_edits
+    from storage.bulk_edit import bulk_edit_work
     from storage.tabular import entities as transfer
     from tests.faults.kill_cases import CASES
 
-    removal._DROPPED_TOGETHER = bulk_edits.CHUNK = transfer.CHUNK = FEW
+    removal._DROPPED_TOGETHER = bulk_edit_work.CHUNK = transfer.CHUNK = FEW
     known = json.loads(sys.stdin.readline())
     settings.SERVER_SECRET = known.pop("secret").encode()
     connections["default"].settings_dict.update(known)

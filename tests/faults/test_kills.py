@@ -14,7 +14,7 @@ from django.db import connection
 from storage.access import policies
 from storage.account_files import account_import
 from storage.accounts import removal
-from storage.bulk_edit import bulk_edits
+from storage.bulk_edit import bulk_edit_work
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Refused
@@ -52,7 +52,7 @@ def forge(django_db_setup):
 @pytest.fixture(params=CASES)
 def name(request, monkeypatch):
     monkeypatch.setattr(removal, "_DROPPED_TOGETHER", FEW)
-    monkeypatch.setattr(bulk_edits, "CHUNK", FEW)
+    monkeypatch.setattr(bulk_edit_work, "CHUNK", FEW)
     monkeypatch.setattr(transfer, "CHUNK", FEW)
     with citus.installed() if CASES[request.param].in_cluster else nullcontext():
         yield request.param
