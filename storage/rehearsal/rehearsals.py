@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -41,8 +42,11 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 def sets(account: Account) -> list[RuleSet]:
     """Return the ready sets, then those of the account by name."""
-    own = RehearsalSet.objects.filter(account=account).order_by("name")
-    return [*READY.values(), *(_set(row) for row in own)]
+    own: list[RuleSet] = []
+    for row in RehearsalSet.objects.filter(account=account).order_by("name"):
+        with suppress(Refused):  # a newer version has written the rules
+            own.append(_set(row))
+    return [*READY.values(), *own]
 
 
 def find_set(account: Account, name: str) -> RuleSet:

@@ -55,7 +55,7 @@ def test_from_nothing_to_a_first_finding(open_page, admin):
     # the band leads back, and stops it
     page.goto("/ui/a/rehearsed/t/people/")
     band = page.locator(".banner.state")
-    expect(band).to_contain_text("the rehearsal short-pages ends in")
+    expect(band).to_contain_text("Failures are rehearsed in this account: short-pages ends in")
     check_axe(page, "main")
     check_on_a_phone(page)
     page.set_viewport_size({"width": 390, "height": 900})

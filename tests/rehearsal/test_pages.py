@@ -94,7 +94,7 @@ def test_start_watch_and_stop(visit, allowed):
     assert (rehearsal.table_name, rehearsal.seed) == ("people", 7)
     assert rehearsal.ends_at - rehearsal.started_at == timedelta(minutes=10)
 
-    band = "Requests to the table people fail on purpose: the rehearsal short-pages ends in"
+    band = "Failures are rehearsed in the table people: short-pages ends in"
     assert band in text(victor.get("/ui/a/acme/"))
     assert b"/stop/" not in victor.get("/ui/a/acme/").content
     assert f'action="{address}stop/"' in max_.get("/ui/a/acme/").content.decode()
@@ -147,7 +147,10 @@ def test_a_rehearsal_without_faults_was_held(visit, allowed):
     assert "No fault so far" in text(visit("victor").get(address))
     rehearsals.stop(rehearsal)
     assert "Held under bad-day (seed 7)" in text(visit("victor").get(address))
+    # rules of a newer version, which this one cannot read
+    RehearsalSet.objects.create(account=allowed, name="newer", rules=[{"effect": "meltdown"}])
     assert "held 1 0" in text(visit("victor").get(PAGE))
+    assert visit("victor").get(f"{PAGE}sets/newer/").status_code == 404
 
 
 def test_own_sets_are_added_changed_and_restored(visit, allowed):
