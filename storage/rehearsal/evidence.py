@@ -28,6 +28,9 @@ TABLE_OPERATIONS: Final = frozenset(
 _WITHHELD: Final = frozenset({Delivery.CLOSE, Delivery.RESET, Delivery.SILENCE})
 _RETRYABLE: Final = frozenset({429, 500, 503})
 _MUTATIONS: Final = WRITES | DELETES
+_ECHOED: Final = frozenset(
+    {Operation.INSERT_ENTITY, Operation.CREATE_TABLE}
+)  # in the answer, with status 201
 # operations that are told apart by their bodies
 _WITH_BODY: Final = frozenset(
     {
@@ -59,7 +62,7 @@ class Attempt:
         self.identity = _identify(exchange)
         self.is_mutation = exchange.operation in _MUTATIONS
         # a failure that SDKs retry
-        self.is_retryable = exchange.status in _RETRYABLE or self.is_withheld or self.is_cut
+        self.is_retryable = exchange.status in _RETRYABLE or self.is_withheld or self._lacks_content
 
     @property
     def is_query(self) -> bool:
@@ -73,6 +76,14 @@ class Attempt:
     @property
     def is_cut(self) -> bool:
         return self.exchange.status != 0 and self.exchange.delivery == Delivery.CUT
+
+    @property
+    def _lacks_content(self) -> bool:
+        """Return whether the client needs the half of the answer that it did not get.
+
+        Whether an insert was done is known from the status, which comes first.
+        """
+        return self.is_cut and not (self.exchange.operation in _ECHOED and self.exchange.status == 201)
 
     @property
     def is_left(self) -> bool:
@@ -261,6 +272,15 @@ class ClientLog:
             return False
         mark = failed.exchange.client_id
         return self.is_sequential or bool(mark and mark == attempt.exchange.client_id)
+
+    def is_next_or_marked(self, failed: Attempt, attempt: Attempt) -> bool:
+        """Return whether an attempt has the mark of another, or is the next request of a client with one worker."""
+        if attempt.began < failed.ended:
+            return False
+        mark = failed.exchange.client_id
+        if mark and mark == attempt.exchange.client_id:
+            return True
+        return self.is_sequential and self.next_after(failed.ended, 1)[0] is attempt
 
     def query_follows(self, attempt: Attempt, tables: Collection[str]) -> bool:
         """Return whether the client queries one of some tables soon after an answer."""

@@ -145,15 +145,15 @@ def _report_clients(rehearsal: Rehearsal) -> Sequence[ClientReport]:
     # requests that were under way at the end may still be recorded
     requests = RehearsedRequest.objects.filter(rehearsal=rehearsal)
     last = requests.order_by("-pk").values_list("pk", flat=True).first()
-    return _report_ended(rehearsal.pk, rehearsal.started_at, ended, _count_requests(rehearsal), last)
+    return _report_ended(rehearsal, ended, _count_requests(rehearsal), last)
 
 
 @lru_cache(maxsize=16)
 def _report_ended(
-    pk: int, started_at: datetime, ended: datetime, requests: int, last: int | None
+    rehearsal: Rehearsal, ended: datetime, requests: int, last: int | None
 ) -> Sequence[ClientReport]:
     """Report on an ended rehearsal once; the arguments change when its requests do."""
-    return _read_reports(Rehearsal.objects.get(pk=pk), ended)
+    return _read_reports(rehearsal, ended)
 
 
 def _read_reports(rehearsal: Rehearsal, ended: datetime | None) -> Sequence[ClientReport]:

@@ -28,7 +28,7 @@ def _chains(log: ClientLog, is_repeated: Callable[[Attempt], bool]) -> Iterator[
         for attempt in alike:
             mark = "" if log.is_sequential else attempt.exchange.client_id
             chain = rows.setdefault(mark, [])
-            if chain and not (is_repeated(chain[-1]) and log.is_retry(chain[-1], attempt)):
+            if chain and not (is_repeated(chain[-1]) and log.is_next_or_marked(chain[-1], attempt)):
                 yield chain
                 chain = rows[mark] = []
             chain.append(attempt)

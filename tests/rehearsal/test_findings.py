@@ -160,6 +160,8 @@ def test_token_that_another_client_follows():
             [("retried-before-retry-after", FAULT)],
         ),
         (Client().get(**BUSY, retry_after=1.0).get(wait=0.97).go_on(), []),
+        # perhaps another operation that asks for the same
+        (Client().get(**BUSY, retry_after=1.0).get("s").get(wait=0.01).go_on(), []),
         # another request
         (Client().get(**BUSY, retry_after=1.0).get("s").get(wait=1.1).go_on(), []),
         # a service that says at once
@@ -205,6 +207,8 @@ def test_workers_under_one_name():
         # sent again, perhaps much later, or at the same time
         (Client().get(**BUSY).go_on().get(), {}, []),
         (Client().get(takes=0.1).get(**BUSY, at=1000.05, takes=0.01).go_on(), {}, []),
+        # the status says that it was done
+        (Client().insert(status=201, delivery="cut").go_on(), {}, []),
         # handled in another way: read, changed, queried, or sent under a new key
         (Client().insert(**LOST).get(**MISSING).go_on(), {}, []),
         (Client().insert(**LOST).write("insert_or_replace", content="d").go_on(), {}, []),
