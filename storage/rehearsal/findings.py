@@ -149,7 +149,7 @@ REMEDIES: Final[Mapping[FindingKind, tuple[str, Mapping[Sdk, str]]]] = {
             **_RETRIES,
             Sdk.PYTHON: _(
                 "TableServiceClient(…, retry_total=10, retry_backoff_factor=0.8) does, except inserts, merges and "
-                "change sets after a lost connection, or after 429 of Azure Cosmos DB: repeat these yourself."
+                "change sets after a lost connection: catch ServiceResponseError and repeat these yourself."
             ),
             Sdk.JAVASCRIPT: _(
                 "The option retryOptions: { maxRetries, retryDelayInMs } of TableClient does, except after half an "

@@ -21,7 +21,7 @@ from storage.rehearsal.findings import Finding as Finding
 from storage.rehearsal.findings import FindingKind as FindingKind
 from storage.rehearsal.findings import Severity as Severity
 from storage.rehearsal.records import load_exchange
-from storage.rehearsal.summaries import write_time
+from storage.rehearsal.summaries import FAULTED, write_time
 from storage.rehearsal.write_findings import SharedEntities
 
 CLIENTS_LIMIT: Final = 200  # those with the most requests
@@ -110,8 +110,8 @@ def make_report(rehearsal: Rehearsal) -> Report:
     return Report(
         rehearsal,
         clients,
-        sum(client.requests for client in clients),
-        sum(client.faulted for client in clients),
+        _count_requests(rehearsal),
+        RehearsedRequest.objects.filter(FAULTED, rehearsal=rehearsal).count(),
         rehearsals.ended_at(rehearsal) is not None,
         None if before is None else _compare(before, clients),
     )
