@@ -22,7 +22,7 @@ KINDS: Final = (
     ("copy", gettext_lazy("Copy a property")),
     ("convert", gettext_lazy("Convert a type")),
     ("key", gettext_lazy("Change keys")),
-    ("second-copy", gettext_lazy("Make second copies")),
+    ("second-copy", gettext_lazy("Second copies")),
     ("delete", gettext_lazy("Delete entities")),
 )
 _LOSSES: Final[Mapping[str, Promise]] = {
@@ -141,10 +141,10 @@ class PreviewView:
         numbers = [
             (_("will change"), counts.changed, "changed"),
             (_("get another key"), counts.moved, "changed"),
-            (_("copies will be added"), counts.copied, "changed"),
-            (_("copies will be replaced"), counts.replaced, "changed"),
+            (_("will be copied"), counts.copied, "changed"),
+            (_("will replace an older copy"), counts.replaced, "changed"),
             (_("will be deleted"), counts.deleted, "deleted"),
-            (_("left-over copies will be deleted"), counts.left_over, "deleted"),
+            (_("left over: will be deleted"), counts.left_over, "deleted"),
             (_("stay as they are"), counts.unchanged, ""),
             (_("skipped"), counts.skipped, "skipped"),
         ]

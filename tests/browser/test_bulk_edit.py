@@ -95,3 +95,38 @@ def test_all_matches_of_a_query_are_deleted_by_a_job(open_page, admin, orders):
     page.locator("#job").get_by_role("button", name="Undo").click()
     expect(page.locator("#toasts")).to_contain_text("Undid changes to 50 entities")
     assert len(list(orders.list_entities())) == 60
+
+
+@pytest.fixture
+def totals(service):
+    yield service.get_table_client("totals")
+    service.delete_table("totals")
+
+
+def test_second_copies_are_written_checked_and_repaired(open_page, admin, orders, totals):
+    page = open_page(TABLE + "bulk/?f=Total+ge+50", state=admin)
+    preview = page.locator("#bulk-preview")
+    page.locator("#operation-0-op").select_option("second-copy")
+    page.locator("#operation-0-table").fill("totals")
+    page.locator("#operation-0-row_key").focus()
+    page.keyboard.type("pad(Total, 4)")
+    page.keyboard.press("Escape")  # the completion
+    expect(preview).to_contain_text("10 will be copied")
+    check(page)
+    check_on_a_phone(page)
+    page.get_by_role("button", name="Write 10 copies").click()
+    expect(page.locator("#job")).to_contain_text("finished")
+    assert len(list(totals.list_entities())) == 10
+
+    orders.delete_entity("shop", "50")
+    orders.update_entity({"PartitionKey": "shop", "RowKey": "51", "Total": 51, "Note": "New"}, mode="replace")
+    page.locator("#job").get_by_role("link", name="Check copies").click()
+    expect(preview).to_contain_text("Out of step. Run the edit to repair the copies.")
+    expect(preview).to_contain_text("1 will replace an older copy")
+    expect(preview).to_contain_text("1 left over: will be deleted")
+    check_axe(page, "main")
+    page.get_by_role("button", name="Repair 2 copies").click()
+    expect(page.locator("#job")).to_contain_text("finished")
+    assert "0050" not in {it["RowKey"] for it in totals.list_entities()}
+    page.locator("#job").get_by_role("link", name="Check copies").click()
+    expect(preview).to_contain_text("In step: each original has an up-to-date copy")

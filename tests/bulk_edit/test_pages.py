@@ -187,7 +187,7 @@ def test_second_copies_are_made_checked_and_repaired(visit, rows, account):
         return markup.text(max_.post(PAGE, COPY | more | {"do": "preview"}, headers=HTMX))
 
     shown = preview()
-    assert "<b>3</b><span>copies will be added</span>" in shown and "Write 3 copies" in shown
+    assert "<b>3</b><span>will be copied</span>" in shown and "Write 3 copies" in shown
     assert '<ins class="mono"><bdi>p</bdi>/<bdi>n-1</bdi></ins>' in shown
     begun = markup.text(
         max_.post(PAGE, COPY | {"1-row_key": "", "1-table": "", "do": "preview"}, headers=HTMX)
@@ -208,7 +208,7 @@ def test_second_copies_are_made_checked_and_repaired(visit, rows, account):
     edit(tables.get(account, "people"), request(set_("7"), filter="RowKey eq 'a'"))
     shown = preview(**REPAIR)
     assert "Out of step. Run the edit to repair the copies." in shown and "Repair 2 copies" in shown
-    assert "<b>1</b><span>left-over copies will be deleted</span>" in shown
+    assert "<b>1</b><span>left over: will be deleted</span>" in shown
     done = Activity.objects.get(verb="entity.second-copy")
     activity_page = max_.get(f"/ui/a/acme/activity/{done.pk}/")
     assert "wrote second copies of 3 entities of" in markup.text(activity_page)
