@@ -157,7 +157,7 @@ def _link_table(done: Activity) -> SafeString:
 
 
 def _draw_word(word: Word, done: Activity) -> SafeString:
-    text = translate(word.text)
+    text = translate(word.text) if word.text else done.detail.get(word.label, "")
     if not word.url:
         return SafeString(conditional_escape(text))
     address = reverse(word.url, args=(done.account_name, done.detail.get(word.detail, 0)))

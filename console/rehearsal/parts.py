@@ -4,6 +4,7 @@ from typing import Any
 
 from django.template import Context
 
+from storage.domain.access.roles import Capability, may
 from storage.models import Account
 from storage.rehearsal import rehearsals
 
@@ -15,7 +16,12 @@ def find_running(context: Context) -> dict[str, Any]:
         return {"running": None}
     match = getattr(context.get("request"), "resolver_match", None)
     is_shown = match is not None and match.view_name == "rehearsal:show"
-    return {"running": None if is_shown else rehearsals.running(account)}
+    role = context.get("role")
+    return {
+        "running": None if is_shown else rehearsals.running(account),
+        # also in a read-only account
+        "may_stop": role is not None and may(role, Capability.MANAGE_TABLES),
+    }
 
 
 def find_rehearsal(context: Context) -> dict[str, Any]:

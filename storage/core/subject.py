@@ -75,7 +75,7 @@ class Slot(Enum):
     """Slot in a page for templates of other subjects; values document the variables available."""
 
     HOME_ALARMS = "above the first page: nothing but what every page has"
-    ACCOUNT_STATE = "above every page of an account: account, may"
+    ACCOUNT_STATE = "above every page of an account: account, role"
     TABLE_HEAD = "beside the name of a table: account, frame"
     TABLE_ACTIONS = "what one can do with the entities that a query finds: account, table, state, may"
     SELECTION_ACTIONS = "what one can do with selected entities: account, table, state, may"
@@ -162,9 +162,10 @@ class Word:
     """Placeholder in sentences of activities: a link to a page, or plain text while the page's subject is left out."""
 
     name: str
-    text: str
+    text: str  # or, if it is empty, the part of the activity's detail named by ``label``
     url: str  # takes the account, and
     detail: str  # this part of the activity's detail
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from storage.core.subject import (
     Slot,
     StyleSheet,
     Subject,
+    Word,
 )
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
@@ -29,14 +30,14 @@ class RehearsalVerb(Verb):
         "rehearsal.start",
         Group.SETTINGS,
         "flask-conical",
-        _("%(who)s started the rehearsal %(set)s of %(account)s"),
+        _("%(who)s started the rehearsal %(rehearsal)s of %(account)s"),
         is_marked=True,
     )
     STOP = Act(
         "rehearsal.stop",
         Group.SETTINGS,
         "flask-conical",
-        _("%(who)s stopped the rehearsal %(set)s of %(account)s"),
+        _("%(who)s stopped the rehearsal %(rehearsal)s of %(account)s"),
         is_marked=True,
     )
     # a set of rules of the account's own
@@ -108,6 +109,7 @@ SUBJECT = Subject(
     api="storage.rehearsal.api",
     api_tags=("Rehearsals",),
     verbs=RehearsalVerb,
+    words=(Word("rehearsal", "", "rehearsal:show", "rehearsal", label="set"),),
     reasons=RehearsalReason,
     account_settings=(_MAY_REHEARSE,),
     hooks={

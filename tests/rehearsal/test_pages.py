@@ -107,6 +107,8 @@ def test_start_watch_and_stop(visit, allowed):
     ended = max_.get(address)
     assert "Stopped the rehearsal short-pages." in text(ended)
     assert "No client sent a request" in text(ended)
+    log = max_.get("/ui/a/acme/activity/").content.decode()
+    assert f'started the rehearsal <a href="{address}">short-pages</a>' in log
     assert b"hx-trigger" not in ended.content.partition(b"<main")[2].partition(b"</main")[0]
     assert b"?set=short-pages&amp;table=people&amp;seed=7&amp;scale=1&amp;minutes=10" in ended.content
     again = max_.get(f"{PAGE}?set=short-pages&table=people&seed=7&scale=1&minutes=10").content

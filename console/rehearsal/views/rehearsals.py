@@ -1,8 +1,9 @@
 """Start, watch and stop rehearsals."""
 
+import math
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
@@ -10,6 +11,7 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -17,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from console.rehearsal.forms import StartForm, repeat
 from console.rehearsal.presentation import ExchangeView, RehearsalView, SetView, show_clients
 from console.site.access import account_required, actor_of, role_of
-from console.site.log_page import PAGE_SIZE, LogQuery, QueryPart, is_one_of, url_field
+from console.site.log_page import PAGE_SIZE, LogQuery, QueryPart, is_one_of, take_newest, url_field
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_page, render_part
 from console.site.toasts import notify_error, notify_success
@@ -33,11 +35,13 @@ from storage.rehearsal.subject import RehearsalReason
 from storage.requests.requests import find_recorded
 from storage.tables import tables
 
-_LATEST: Final = 20  # in the list
+_LATEST: Final = 10  # in the list
 _PROPOSED: Final = 200  # tables
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_FEW: Final = 1_000
-_MANY: Final = 5_000  # requests, whose report takes a while
+_FEW: Final = 1_000  # requests, on which a report is made at once
+# most requests → seconds between two reports while a rehearsal runs
+_INTERVALS: Final = ((_FEW, 2), (5_000, 5), (math.inf, 15))
+_LATE: Final = timedelta(minutes=3)  # until a request that a rule keeps waiting has ended
 _FIELDS: Final[dict[AnyReason, str]] = {
     RehearsalReason.SEED: "seed",
     RehearsalReason.SCALE: "scale",
@@ -81,7 +85,7 @@ def start(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _page(request: HttpRequest, account: Account, form: StartForm, *, status: int = 200) -> HttpResponse:
-    latest = list(rehearsals.of_account(account)[:_LATEST])
+    latest, older = take_newest(rehearsals.of_account(account), request.GET.get("before", ""), _LATEST)
     counts = count_clients(latest)
     can_start = may(role_of(request), Capability.MANAGE_TABLES)
     is_allowed = account.may_rehearse and not account.protected
@@ -90,6 +94,7 @@ def _page(request: HttpRequest, account: Account, form: StartForm, *, status: in
         "sets": [SetView(it) for it in rehearsals.sets(account)],
         "running": rehearsals.running(account),
         "latest": [_view_ended(RehearsalView(it, counts[it.pk])) for it in latest],
+        "older": "" if older is None else f"?before={older}",
         "is_allowed": is_allowed,
         "can_start": can_start and is_allowed,
         "may_manage": can_start,
@@ -103,7 +108,15 @@ def _view_ended(shown: RehearsalView) -> RehearsalView:
     """Add the report to a rehearsal that has ended, unless it takes long to make."""
     if shown.is_running or not 0 < shown.requests <= _FEW:
         return shown
-    return replace(shown, report=_final_report(shown.it.pk, shown.it.started_at))
+    return replace(shown, report=_report(shown.it))
+
+
+def _report(rehearsal: Rehearsal) -> report.Report:
+    """Report on a rehearsal, which is done once after its last requests."""
+    ended = rehearsals.ended_at(rehearsal)
+    if ended is None or timezone.now() < ended + _LATE:
+        return report.make_report(rehearsal)
+    return _final_report(rehearsal.pk, rehearsal.started_at)
 
 
 @lru_cache(maxsize=256)
@@ -136,12 +149,12 @@ def allow(request: HttpRequest, account: Account) -> HttpResponse:
 def show(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     """Show a rehearsal; the page refreshes its part while the rehearsal runs."""
     rehearsal = _find(account, number)
-    counts, made = count_clients([rehearsal])[rehearsal.pk], report.make_report(rehearsal)
+    counts, made = count_clients([rehearsal])[rehearsal.pk], _report(rehearsal)
     shown = RehearsalView(rehearsal, counts, made)
     context: dict[str, Any] = {
         "shown": shown,
         "clients": show_clients(account, counts, made),
-        "seconds": 2 if shown.requests < _MANY else 15,
+        "seconds": next(seconds for most, seconds in _INTERVALS if shown.requests <= most),
         "again": reverse("rehearsal:index", args=(account.name,), query=repeat(rehearsal)),
         "may_manage": may(role_of(request), Capability.MANAGE_TABLES),
         **_connection(request, account),
