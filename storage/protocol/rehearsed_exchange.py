@@ -20,6 +20,7 @@ from storage.core.rehearsals import (
 from storage.domain.access.grants import DELETES, WRITES, Operation
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.errors import ChangeSetError, StorageError
+from storage.domain.filters.keys import key_range
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.routes import Target, TargetKind
 from storage.domain.requests.series import write_credential
@@ -31,6 +32,7 @@ from storage.protocol.entities import ChangeReader
 from storage.protocol.http_request import Headers
 from storage.protocol.json_format import read_table_name
 from storage.protocol.progress import Progress, observe
+from storage.protocol.query_options import read_entity_query
 from storage.runtime.rehearsed_service import Seen
 
 _TOKENS: Final = ("NextPartitionKey", "NextRowKey", "NextTableName")
@@ -97,7 +99,7 @@ def read_request(call: Call, progress: Progress) -> ReadRequest:
             change = reader.change(request.target.key, reader.members(request.body))
             read.changes = [_describe_change(call.fold(read.table), change)]
     _find_key(read, request.target)
-    if request.body and not read.changes:
+    if request.body and not read.changes and read.operation is not Operation.QUERY_ENTITIES:
         read.body = blake2b(request.body, digest_size=8).hexdigest()
     return read
 
@@ -130,7 +132,7 @@ def read_facts(call: Call, read: ReadRequest, asked: bytes | None) -> RequestFac
     return RequestFacts(
         operation=read.operation,
         table=table,
-        partition=read.partition,
+        partition=_queried_partition(call, read) if read.partition is None else read.partition,
         row=read.row,
         agent=call.caller.agent.decode("latin-1"),
         credential=write_credential(call.credential.authentication, call.credential.name),
@@ -139,6 +141,15 @@ def read_facts(call: Call, read: ReadRequest, asked: bytes | None) -> RequestFac
         cost=max(1, len(read.changes)),
         asked=None if asked is None else asked.decode("latin-1"),
     )
+
+
+def _queried_partition(call: Call, read: ReadRequest) -> str | None:
+    """Return the only partition of a query; None if it may read several."""
+    if read.operation is Operation.QUERY_ENTITIES:
+        with suppress(StorageError):
+            query = read_entity_query(read.options, call.dialect, annotations=False)
+            return key_range(query.filter).partition.single
+    return None
 
 
 def read_refused_facts(progress: Progress) -> RequestFacts:
