@@ -28,6 +28,7 @@ OPERATIONS = DOCS / "operations.md"
 SNAPSHOTS = DOCS / "snapshots.md"
 TESTING = DOCS / "testing.md"  # see test_testing
 REHEARSE = DOCS / "rehearse.md"  # see test_rehearse
+DESIGN = DOCS / "design.md"  # see test_design
 TEST = """
 import os
 from azure.data.tables import TableServiceClient
@@ -43,7 +44,7 @@ def with_example(language: str) -> list[Path]:
     return [
         document
         for document in DOCUMENTS
-        if document not in (TESTING, REHEARSE) and blocks(document, language)
+        if document not in (TESTING, REHEARSE, DESIGN) and blocks(document, language)
     ]
 
 
