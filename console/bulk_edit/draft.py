@@ -177,6 +177,12 @@ def next_page(done: Activity) -> tuple[str, str] | None:
     return None if address is None else (address, _("Check copies"))
 
 
+def edit_address(table: Table, text: str, operations: Sequence[Mapping[str, str]]) -> str:
+    """Return the address of the page that edits all entities of a filter, with operations as in the management API."""
+    drafts = tuple(OperationDraft(it["op"], {name: it.get(name, "") for name in _NAMES}) for it in operations)
+    return BulkEditDraft(GridState(filter=text), drafts).address(table)
+
+
 def write_keys(keys: Sequence[EntityKey]) -> str:
     """Return the filter that matches the entities with these keys."""
     partitions = [

@@ -1,6 +1,11 @@
-"""URLs of design."""
+"""URLs of table design."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from console.design import views
 
 app_name = "design"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("a/<account>/design/", views.show_account, name="account"),
+    path("a/<account>/t/<table>/design/", views.show, name="table"),
+]

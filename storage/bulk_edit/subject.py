@@ -72,6 +72,7 @@ SUBJECT = Subject(
     ),
     hooks={
         Hook.DELETION_PAGE: "console.bulk_edit.draft.deletion_address",
+        Hook.EDIT_PAGE: "console.bulk_edit.draft.edit_address",
         Hook.JOB_DETAILS: "console.bulk_edit.job_details.find_details",
         Hook.ACTIVITY_PAGE: "console.bulk_edit.draft.next_page",
     },

@@ -85,6 +85,9 @@ class Slot(Enum):
     OVERVIEW_SOURCES = "ways to get tables, below the overview of an account that has none: account, may"
     TABLE_PEOPLE = "between the tabs of a table and what one can do with it: account, frame"
     ENTITY_PEOPLE = "above what an entity has now: nothing but what every page has"
+    QUERY_ADVICE = "below the explanation of a query's access path: account, table, state"
+    REQUEST_QUERY = "below how a logged query ran: account, shown"
+    OVERVIEW_CARDS = "cards beside the overview of an account: account"
     REQUEST_FACTS = "among the details of a request in the log, in a list of terms: account, shown"
     QUERY_HEAD = "beside the saved query that a grid shows: account, table, query"
 
@@ -127,6 +130,10 @@ class Hook(Enum):
     ENTITY_MARKS = "takes a table and keys, returns by key an EntityMark that a grid shows"
     QUERY_HIDDEN = "takes the id of a saved query that others can no longer read, in the transaction"
     DELETION_PAGE = "takes a table and a filter, returns the address of a page that deletes all that it finds"
+    EDIT_PAGE = (
+        "takes a table, a filter and operations in the form of the management API, returns the address of a page that"
+        " edits all that it finds"
+    )
     TABLE_RENAMED = "takes a table and its former name, folded, in the transaction that renames it"
     ACTIVITY_PAGE = (
         "takes an activity, returns the address and label of a page that goes on from it; None for others"

@@ -24,6 +24,7 @@ from storage.design.keys import KeyName, KeyPattern, find_patterns
 from storage.design.kinds import EntityKind, MixedProperty, find_kinds, find_mixed
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.filters.access_plan import AccessPath, plan_access
+from storage.domain.filters.ast import Filter
 from storage.domain.values.edm import Edm
 from storage.entities import schema
 from storage.metrics import query_shapes, series
@@ -104,7 +105,7 @@ def describe(table: Table) -> Design:
     now = timezone.now()
     shape = _shape_of(table)
     counts = query_shapes.read(table.pk, (now - timedelta(days=_DAYS)).date())
-    queries = [_use(count, shape, table.name) for count in counts]
+    queries = [_describe_query(count, shape, table.name) for count in counts]
     traffic = read_traffic(table.account_id, table.pk, now)
     findings = [
         *shape.findings,
@@ -204,7 +205,13 @@ def _types(sets: Sequence[PropertySet]) -> dict[str, Edm]:
     return {name: types.most_common(1)[0][0] for name, types in counted.items()}
 
 
-def _use(count: ShapeCount, shape: Shape, table: str) -> QueryUse:
+def describe_filter(root: Filter, shape: Shape, table: Table) -> QueryUse:
+    """Describe a query that need not have been sent."""
+    count = ShapeCount(query_shapes.shape_of(root), plan_access(root).path, 0, 0, ())
+    return _describe_query(count, shape, table.name)
+
+
+def _describe_query(count: ShapeCount, shape: Shape, table: str) -> QueryUse:
     partitions = shape.partitions
     root = read_shape(count.shape)
     plan = plan_access(root)

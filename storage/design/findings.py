@@ -21,6 +21,7 @@ _FEW_REQUESTS: Final = 1_000
 _SINGLE_SHARE: Final = 0.9  # partitions of one entity
 _READ_FOR_ONE: Final = 100  # entities that are read for one that is returned
 _FEW_QUERIES: Final = 10  # below which a query may be a person's, who looks for something once
+_LONGEST: Final = 120  # characters of a key or a filter in a sentence
 _BUSY: Final = PARTITION_TARGET / 10  # requests a second from which a hot partition is more than a hint
 
 
@@ -156,7 +157,9 @@ class DesignKind(Enum):
         "mixed-types",
         Weight.PROBLEM,
         _("Property with several types"),
-        _("%(property)s is %(types)s: a filter finds only the values of the type that it names."),
+        _(
+            "%(property)s has values of several types: %(types)s. A filter finds only values of the type that it names."
+        ),
         "types",
     )
     COSTLY_QUERY = Form(
@@ -196,10 +199,15 @@ class Finding:
         return self.kind.value.text % self.write_facts(lambda number: f"{number:,}")
 
     def write_facts(self, write_number: Callable[[int], str]) -> dict[str, object]:
-        """Return the facts as the sentence names them, with written numbers."""
+        """Return the facts as the sentence names them, with written numbers and shortened texts."""
         return {
-            name: write_number(fact) if isinstance(fact, int) else fact for name, fact in self.facts.items()
+            name: write_number(fact) if isinstance(fact, int) else _shorten(str(fact))
+            for name, fact in self.facts.items()
         }
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +287,7 @@ def find_about_keys(
             "second": "".join(one.examples[1:2]),
         }
         if one.moments:
-            facts["moment"] = f"{one.moments[0]:%Y-%m-%d %H:%M:%S}"
+            facts["moment"] = f"{one.moments[0]:%Y-%m-%d %H:%M:%S} UTC"
         if one.pattern is KeyPattern.LONG:
             facts["length"] = min(len(it.encode("utf-16-le")) // 2 for it in one.examples)
         kind = _KINDS[one.pattern]
@@ -324,7 +332,7 @@ def find_about_kinds(
     if len(kinds) > 1:
         yield Finding(DesignKind.SEVERAL_KINDS, {"number": len(kinds)})
     for one in mixed:
-        types = ", ".join(f"{kind.value} ({round(number * scale):,})" for kind, number in one.types)
+        types = ", ".join(f"{kind.short_name} ({round(number * scale):,})" for kind, number in one.types)
         most = one.types[0][0].value.removeprefix("Edm.")
         others = sum(number for _, number in one.types[1:])
         edit = {"operations": [{"op": "convert", "property": one.name, "type": most}]}

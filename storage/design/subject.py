@@ -1,6 +1,6 @@
 """Declaration of the subject "design": see storage.core.registry."""
 
-from storage.core.subject import HelpEntry, Subject
+from storage.core.subject import HelpEntry, Page, Part, Place, Slot, StyleSheet, Subject
 from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
@@ -16,5 +16,17 @@ SUBJECT = Subject(
             after="bulk-edit",
         ),
     ),
+    pages=(
+        Page(Place.TABLE, 25, "design:table", _("Design"), "target"),
+        Page(Place.ACCOUNT_SEARCH, 50, "design:account", _("Table design"), "target"),
+    ),
+    parts=(
+        Part(Slot.QUERY_ADVICE, 10, "console/design/_grid_link.html", "console.design.parts.find_query"),
+        Part(
+            Slot.REQUEST_QUERY, 10, "console/design/_request_link.html", "console.design.parts.find_request"
+        ),
+        Part(Slot.OVERVIEW_CARDS, 10, "console/design/_overview.html"),
+    ),
+    style_sheet=StyleSheet.DATA,
     urls=("console.design.urls",),
 )

@@ -31,6 +31,8 @@ tables:schema                 acme/people         member:200   member:405
 activity:table                acme/people         member:200   member:405
 metrics:table                 acme/people         member:200   user:405
 metrics:account               acme                member:200   member:405
+design:table                  acme/people         member:200   user:405
+design:account                acme                member:200   user:405
 tables:index_state            acme/people         member:200   member:405
 tables:add_index              acme/people         manager:405  manager:302
 tables:drop_index             acme/people         manager:405  manager:302

@@ -1,37 +1,9 @@
 """Partitions, keys and kinds of real tables, counted or sampled."""
 
-import pytest
-from django.db import connection
-from django.utils import timezone
-
-from storage.design import design
 from storage.design.design import describe
-from storage.domain.filters.parser import parse
-from storage.metrics.query_shapes import QuerySample, QueryShapes
 from storage.sql import design as statements
 from storage.sql import django as sql
 from storage.sql.relations import relation_of
-
-
-@pytest.fixture(autouse=True)
-def _forgetful():
-    design._kept.clear()
-
-
-@pytest.fixture
-def fill(table):
-    """Return `fill(number, pk, rk, props)`, which adds so many rows by SQL expressions of `i`."""
-
-    def fill(number, pk, rk, props="'{}'::jsonb"):
-        relation = relation_of(table)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"INSERT INTO {relation} (pk, rk, ts, props, anns, vals) SELECT {pk}, {rk}, i, {props}, '', 'xx'"
-                f" FROM generate_series(1, {number}) AS i"
-            )
-            cursor.execute(f"ANALYZE {relation}")
-
-    return fill
 
 
 def test_all_partitions_are_counted(table, fill):
@@ -59,21 +31,11 @@ def test_sampled_partitions_are_near_the_truth(table, fill):
     assert 8_000 <= classes[10_000].entities <= 12_000 and classes[10_000].partitions == 1
 
 
-def send(table, text, entities, times=50):
-    """Count queries of a table, as the Table service does."""
-    sample = QuerySample()
-    for _ in range(times):
-        sample.add(parse(text) if text else None, b"app/1.0", entities)
-    shapes = QueryShapes()
-    shapes.add(timezone.now(), {(table.account_id, table.name): sample})
-    shapes.write()
-
-
-def test_queries_that_return_all_that_they_read_are_not_costly(table, fill):
+def test_queries_that_return_all_that_they_read_are_not_costly(table, fill, send):
     fill(2_000, "'p' || lpad((i % 20)::text, 2, '0')", "lpad(i::text, 9, '0')")
-    send(table, "", 100)
-    send(table, "PartitionKey ge 'p1' and PartitionKey lt 'p2'", 2)
-    send(table, "Mail eq 'a'", 1)
+    send("", 100)
+    send("PartitionKey ge 'p1' and PartitionKey lt 'p2'", 2)
+    send("Mail eq 'a'", 1)
     described = describe(table)
     assert {it.count.shape: it.read for it in described.queries} == {
         "": 100,
