@@ -32,8 +32,10 @@ def outcomes(
     certificate: Path,
     cosmos_endpoint: str,
     require: Callable[[str, str], str],
+    request: pytest.FixtureRequest,
 ) -> dict[str, str | None]:
-    """Return the outcome of each check: None, or the failure."""
+    """Return the outcome of each check: None, or the failure. Rehearsals make them slow: only the chosen ones run."""
+    chosen = [item.callspec.params["name"] for item in request.session.items if hasattr(item, "callspec")]
     own = add_account(server)
     secure = add_account(secure_server, own.account)
     environment = {
@@ -47,6 +49,7 @@ def outcomes(
         "TABLE_ACCOUNT": own.account,
         "TABLE_KEY": server.key,
         "REHEARSAL": REHEARSAL,
+        **({"CHECKS": json.dumps(chosen)} if REHEARSAL else {}),
     }
     finished = subprocess.run(
         [require("node", "the JavaScript SDK"), str(HERE / "main.mjs")],
@@ -68,5 +71,5 @@ def test_check(outcomes: dict[str, str | None], name: str) -> None:
 
 
 def test_every_check_is_known(outcomes: dict[str, str | None]) -> None:
-    assert set(outcomes) == set(NAMES)
+    assert set(outcomes) == set(NAMES) or REHEARSAL
     assert len(NAMES) == len(set(NAMES))
