@@ -34,12 +34,11 @@ def _dump_change(change: ExchangedChange) -> dict[str, Any]:
 
 def load_exchange(written: Mapping[str, Any]) -> Exchange:
     """Parse an exchange; members of newer versions are left out."""
-    known = (
-        dict(written) if written.keys() <= _FIELDS else {it: written[it] for it in _FIELDS & written.keys()}
-    )
-    if "changes" in known:
-        known["changes"] = [_load_change(it) for it in known["changes"]]
-    return Exchange(**known)
+    known = written if written.keys() <= _FIELDS else {it: written[it] for it in _FIELDS & written.keys()}
+    exchange = Exchange(**known)
+    if exchange.changes:
+        exchange.changes = [_load_change(it) for it in known["changes"]]
+    return exchange
 
 
 def _load_change(written: Mapping[str, Any]) -> ExchangedChange:

@@ -1,13 +1,16 @@
 """Findings about writes without an answer, and about writes over the changes of others."""
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice, pairwise
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
-from storage.core.rehearsals import ExchangedChange
+from storage.core.rehearsals import Exchange, ExchangedChange
 from storage.domain.access.grants import Operation
 from storage.domain.translation import mark as _
 from storage.rehearsal.evidence import Attempt, Case, ClientLog, Key, key_of, show_key
@@ -16,6 +19,7 @@ from storage.rehearsal.findings import FindingKind, Severity
 _EXISTS: Final = "EntityAlreadyExists"
 _CHANGED: Final = "UpdateConditionNotSatisfied"
 _TIME_TO_CHECK: Final = 0.25  # seconds
+_ETAG: Final = re.compile(r"W/\"datetime'(.*)'\"")
 _REPLACES: Final = frozenset({"replace", "insert_or_replace"})
 _UPDATES: Final = frozenset({"replace", "merge", "insert_or_replace", "insert_or_merge"})
 _LARGEST_COUNT: Final = 1e8  # larger numbers are probably times
@@ -391,8 +395,8 @@ def find_stale_read(log: ClientLog) -> Iterator[Case]:
             write = written.get(key)
             if write is None or write.ended >= attempt.began or write.began <= attempt.ended - exchange.lag:
                 continue
-            if looked_at.get(key, 0.0) >= attempt.ended:
-                continue  # it looks at the primary, too
+            if looked_at.get(key, 0.0) >= attempt.ended or not _is_older(exchange, write.exchange, key):
+                continue  # it looks at the primary, too, or has got its write
             yield Case(
                 FindingKind.STALE_READ,
                 Severity.FAULT,
@@ -407,3 +411,22 @@ def find_stale_read(log: ClientLog) -> Iterator[Case]:
                 },
                 (write, attempt),
             )
+
+
+def _is_older(read: Exchange, write: Exchange, key: Key) -> bool:
+    """Return whether a read shows an entity as before a write; a table without a history shows the present."""
+    if any(change.verb == "delete" and key_of(change) == key for change in write.changes):
+        return read.status == 200
+    if read.status == 404:
+        return True
+    seen, made = _read_etag(read.etag), _read_etag(write.etag)
+    return seen is not None and made is not None and seen < made
+
+
+def _read_etag(etag: str) -> datetime | None:
+    """Return the time in an ETag."""
+    match = _ETAG.fullmatch(unquote(etag))
+    try:
+        return datetime.fromisoformat(match[1]) if match is not None else None
+    except ValueError:
+        return None

@@ -497,6 +497,11 @@ def test_no_lost_update_of_the_same_content():
 
 # the secondary, credentials, rates and single requests
 
+
+def etag(second):
+    return f"W/\"datetime'2026-11-30T03%3A41%3A0{second}.9672047Z'\""
+
+
 STALE = {"secondary": True, "lag": 120.0}
 
 
@@ -504,15 +509,24 @@ STALE = {"secondary": True, "lag": 120.0}
     ("client", "found"),
     [
         (Client().insert().get(**STALE, **MISSING).go_on(), [("stale-read", FAULT)]),
-        (Client().insert().get(wait=60, **STALE).go_on(), [("stale-read", FAULT)]),
-        (Client().insert().get(wait=130, **STALE).go_on(), []),
+        (
+            Client().insert(etag=etag(2)).get(wait=60, etag=etag(1), **STALE).go_on(),
+            [("stale-read", FAULT)],
+        ),
+        (Client().write("delete", condition="*").get(**STALE).go_on(), [("stale-read", FAULT)]),
+        # a table without a history: its own write, that of another, or an unknown one
+        (Client().insert(etag=etag(2)).get(etag=etag(2), **STALE).go_on(), []),
+        (Client().insert(etag=etag(2)).get(etag=etag(3), **STALE).go_on(), []),
+        (Client().insert().get(etag=etag(1), **STALE).go_on(), []),
+        (Client().write("delete", condition="*").get(**STALE, **MISSING).go_on(), []),
+        (Client().insert().get(wait=130, **STALE, **MISSING).go_on(), []),
         # an entity of others
-        (Client().insert("s").get(**STALE).go_on(), []),
+        (Client().insert("s").get(**STALE, **MISSING).go_on(), []),
         # it was not written
-        (Client().insert(**EXISTS).get(**STALE).go_on(), []),
+        (Client().insert(**EXISTS).get(**STALE, **MISSING).go_on(), []),
         # the primary has it
         (Client().insert().get(**STALE, **MISSING).get().go_on(), []),
-        (Client().send("GetTableServiceStats").insert().get(**STALE).go_on(), []),
+        (Client().send("GetTableServiceStats").insert().get(**STALE, **MISSING).go_on(), []),
     ],
 )
 def test_stale_read(client, found):
