@@ -514,7 +514,7 @@ STALE = {"secondary": True, "lag": 120.0}
             [("stale-read", FAULT)],
         ),
         (Client().write("delete", condition="*").get(**STALE).go_on(), [("stale-read", FAULT)]),
-        # a table without a history: its own write, that of another, or an unknown one
+        # a table without a history shows its own write, the write of another client, or an unknown one
         (Client().insert(etag=etag(2)).get(etag=etag(2), **STALE).go_on(), []),
         (Client().insert(etag=etag(2)).get(etag=etag(3), **STALE).go_on(), []),
         (Client().insert().get(etag=etag(1), **STALE).go_on(), []),
