@@ -17,7 +17,6 @@ from storage.protocol.call import Answer, Call
 from storage.protocol.delivery import deliver_as
 from storage.protocol.http_exchange import Deliver
 from storage.protocol.http_request import Headers
-from storage.protocol.incoming import IncomingRequest
 from storage.protocol.progress import Progress
 from storage.protocol.rehearsed_exchange import (
     RehearsedRequest,
@@ -52,12 +51,8 @@ class Response(Protocol):
     def body(self) -> bytes: ...
 
 
-def is_rehearsed(account: KnownAccount, rehearser: Rehearser, request: IncomingRequest) -> bool:
-    """Return whether a request of an account is rehearsed, which needs a database that this server may write."""
-    return _is_writable(account) and rehearser.is_wanted(request.headers.get(ASKED))
-
-
-def _is_writable(account: KnownAccount) -> bool:
+def may_count(account: KnownAccount) -> bool:
+    """Return whether requests can be counted, which needs a database that this server may write."""
     return not account.standby and not account.outdated
 
 
@@ -145,11 +140,11 @@ async def finish(
 
 
 async def _count_refused(progress: Progress, service: Service) -> RehearsedRequest | None:
-    """Count a request that was refused before its operation; no fault strikes it."""
+    """Count a request of a rehearsal that was refused before its operation; no fault strikes it."""
     account, request = progress.account, progress.request
     if account is None or account.rehearser is None or request is None or request.method == "OPTIONS":
         return None
-    if not _is_writable(account) or not account.rehearser.is_wanted(None):
+    if not may_count(account):
         return None
     try:
         call = await account.rehearser.begin(read_refused_facts(progress), service.run)

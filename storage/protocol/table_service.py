@@ -104,7 +104,8 @@ class TableService:
             observed.answered = perf_counter()
             reusable = body.complete or await body.drain()
             deliver = None
-            if progress.account is not None and progress.account.rehearser is not None:
+            rehearser = progress.account.rehearser if progress.account is not None else None
+            if rehearser is not None and (progress.rehearsed is not None or rehearser.is_wanted(None)):
                 deliver = await rehearsal.finish(progress, self._service, response, is_lost=body.is_lost)
         except ClientDisconnected:
             pass
@@ -194,7 +195,11 @@ class TableService:
             terms=terms,
         )
         rehearser = authorized.account.rehearser
-        if rehearser is not None and rehearsal.is_rehearsed(authorized.account, rehearser, request):
+        if (
+            rehearser is not None
+            and rehearser.is_wanted(request.headers.get(rehearsal.ASKED))
+            and rehearsal.may_count(authorized.account)
+        ):
             again = partial(self._authorize_again, progress, request, resolved)
             return await rehearsal.perform(progress, rehearser, call, perform, again)
         return await perform(call)

@@ -81,7 +81,8 @@ class AccountRehearser(Rehearser):
         return self._row is not None and time.time() < self._ends_at
 
     def is_wanted(self, asked: bytes | None) -> bool:
-        return asked is not None or self._is_running
+        # every request asks this, so that a call is worth sparing
+        return asked is not None or (self._row is not None and time.time() < self._ends_at)
 
     def policy_delay(self, table: str) -> float:
         if not self._policy_delay or not self._is_running or not self._is_about(table):
