@@ -29,6 +29,7 @@ class FindingKind(StrEnum):
     INSERT_REPEATED = "insert-repeated"
     INSERTED_TWICE = "inserted-twice"
     UPDATE_REPEATED = "update-repeated-412"
+    DELETE_REPEATED = "delete-repeated-404"
     ADDED_TWICE = "added-twice"
     LOST_UPDATE = "lost-update"
     STALE_READ = "stale-read"
@@ -108,6 +109,7 @@ TITLES: Final[Mapping[FindingKind, str]] = {
     FindingKind.INSERT_REPEATED: _("Repeated an insert and got a conflict with itself"),
     FindingKind.INSERTED_TWICE: _("Inserted the same entity under two keys"),
     FindingKind.UPDATE_REPEATED: _("Repeated a conditional change and got a conflict with itself"),
+    FindingKind.DELETE_REPEATED: _("Repeated a deletion and did not find the entity"),
     FindingKind.ADDED_TWICE: _("Added a number twice"),
     FindingKind.LOST_UPDATE: _("Overwrote a change of another client"),
     FindingKind.STALE_READ: _("Read its own write from the secondary too early"),
@@ -201,6 +203,13 @@ REMEDIES: Final[Mapping[FindingKind, tuple[str, Mapping[Sdk, str]]]] = {
             Sdk.DOTNET: _("Call GetEntity() after a RequestFailedException with status 412."),
             Sdk.GO: _("Call GetEntity() after a ResponseError with status 412."),
             Sdk.JAVA: _("Call getEntity() after a TableServiceException with status 412."),
+        },
+    ),
+    FindingKind.DELETE_REPEATED: (
+        _("Take 404 for success if an attempt before it got no answer, or an error of the server."),
+        {
+            Sdk.JAVASCRIPT: _("deleteEntity() throws a RestError with status 404."),
+            Sdk.GO: _("DeleteEntity() returns a ResponseError with status 404."),
         },
     ),
     FindingKind.ADDED_TWICE: (

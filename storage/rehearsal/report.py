@@ -40,6 +40,7 @@ FINDERS: Final[Sequence[Callable[[ClientLog], Iterator[Case]]]] = (
     write_findings.find_insert_repeated,
     write_findings.find_inserted_twice,
     write_findings.find_update_repeated,
+    write_findings.find_delete_repeated,
     write_findings.find_added_twice,
     write_findings.find_stale_read,
     other_findings.find_expired_sas,

@@ -14,10 +14,13 @@ from storage.core.rehearsals import Exchange, ExchangedChange
 from storage.domain.access.grants import Operation
 from storage.domain.translation import mark as _
 from storage.rehearsal.evidence import Attempt, Case, ClientLog, Key, key_of, show_key
-from storage.rehearsal.findings import FindingKind, Severity
+from storage.rehearsal.findings import FindingKind, Sdk, Severity, find_sdk
 
 _EXISTS: Final = "EntityAlreadyExists"
 _CHANGED: Final = "UpdateConditionNotSatisfied"
+_MISSING: Final = "ResourceNotFound"
+# their clients take 404 after a deletion for success
+_DELETES_TWICE: Final = frozenset({Sdk.PYTHON, Sdk.DOTNET, Sdk.JAVA})
 _TIME_TO_CHECK: Final = 0.25  # seconds
 _ETAG: Final = re.compile(r"W/\"datetime'(.*)'\"")
 _REPLACES: Final = frozenset({"replace", "insert_or_replace"})
@@ -125,6 +128,27 @@ def _has_new_key(first: Attempt, second: Attempt) -> bool:
     (one,), (other,) = first.exchange.changes, second.exchange.changes
     is_alike = (one.table, one.content) == (other.table, other.content) and one.content != ""
     return is_alike and (one.partition, one.row) != (other.partition, other.row)
+
+
+def find_delete_repeated(log: ClientLog) -> Iterator[Case]:
+    """Find deletions that were committed without their answer, and repeated; the client may think that it failed."""
+    if find_sdk(log.agent) in _DELETES_TWICE:
+        return
+    for lost, repeated in _conflicts(log, _MISSING):
+        deleted = [key_of(change) for change in lost.exchange.changes if change.verb == "delete"]
+        if not deleted or _is_looked_after(log, repeated, deleted, is_read_only=False):
+            continue
+        yield Case(
+            FindingKind.DELETE_REPEATED,
+            Severity.NOTE,
+            _(
+                "The deletion of the entity (%(partition)s, %(row)s) in %(table)s was committed, but the client got "
+                "another answer: %(answer)s. It sent the deletion again and got 404 ResourceNotFound. If it takes "
+                "that for a failure, it fails although the entity is deleted."
+            ),
+            {**_name(deleted[0]), "answer": lost.answer},
+            (lost, repeated),
+        )
 
 
 def _conflicts(log: ClientLog, error: str) -> Iterator[tuple[Attempt, Attempt]]:

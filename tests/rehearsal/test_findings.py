@@ -64,10 +64,10 @@ class Client:
             self.get(f"other{place}")
         return self
 
-    def log(self, *, after=1.0, **options):
+    def log(self, *, after=1.0, agent=PYTHON, **options):
         """Return the log of a rehearsal that ended some seconds after the last answer."""
         attempts = sorted(self.attempts, key=lambda attempt: attempt.began)
-        return ClientLog(PYTHON, "authenticated:key1", attempts, **{"ended": self.time + after, **options})
+        return ClientLog(agent, "authenticated:key1", attempts, **{"ended": self.time + after, **options})
 
 
 def find(client, **options):
@@ -416,6 +416,34 @@ def test_inserted_twice(client, found):
 )
 def test_update_repeated(client, found):
     assert find(client) == found
+
+
+def delete(*facts):
+    client = Client()
+    for given in facts:
+        client.write("delete", condition="*", **given)
+    return client
+
+
+GONE = {**MISSING, "applied": False}
+
+
+@pytest.mark.parametrize(
+    ("client", "found"),
+    [
+        (delete(LOST, GONE), [("delete-repeated-404", NOTE)]),
+        (delete(LOST, {**LOST, "applied": False}, GONE).go_on(), [("delete-repeated-404", NOTE)]),
+        # another client deleted it, or it was never there
+        (delete({**LOST, "applied": False}, GONE).go_on(), []),
+        (delete(GONE).go_on(), []),
+        # looked after, and written again
+        (delete(LOST, GONE).get(**MISSING), []),
+        (delete(LOST, GONE).insert().go_on(), []),
+    ],
+)
+def test_delete_repeated(client, found):
+    assert find(client, agent="agent") == found
+    assert find(client) == []  # the SDK for Python takes 404 for success
 
 
 def count(client, *values, read=True, **facts):
