@@ -65,7 +65,7 @@ RUNS = {
 
 
 def failures(run: Run, folder: Path) -> tuple[int, dict[str, str]]:
-    """Run the tests, and return their number and the errors of those that fail."""
+    """Run the tests; return how many there are, and the error of each that fails."""
     report = folder / "report.xml"
     choice = ["-k", run.choice] if run.choice else []
     finished = subprocess.run(
