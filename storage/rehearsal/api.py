@@ -40,7 +40,7 @@ _EXAMPLE_RULES: Final = [
 
 def _problem(refused: Refused) -> Problem:
     refusal = refused.refusal
-    if refusal.reason is RehearsalReason.RULE_MALFORMED:
+    if "number" in refusal.facts:  # its position among the rules
         return invalid(str(refused), f"/rules/{int(str(refusal.facts['number'])) - 1}")
     pointer = _FIELDS.get(refusal.reason)
     return Problem(problems.CONFLICT, str(refused)) if pointer is None else invalid(str(refused), pointer)

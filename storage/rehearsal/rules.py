@@ -1,7 +1,7 @@
 """Rules of a rehearsal: when one strikes, and what it does; their form in JSON."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -18,6 +18,7 @@ NAME_LIMIT: Final = 64
 _TEXT_LIMIT: Final = 1024  # characters of a key, a name of a table or of a client
 # PostgreSQL's JSON holds neither
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+_RULE_NAME: Final = re.compile(rf"[ -+\--~]{{1,{NAME_LIMIT}}}")  # printable ASCII characters but the comma
 
 Value = float | str
 
@@ -230,7 +231,7 @@ def read_rules(written: object) -> tuple[Rule, ...]:
     names = [rule.name for rule in rules]
     for number, name in enumerate(names, start=1):
         if names.index(name) != number - 1:
-            raise _refuse(number, "name", "each rule has another name")
+            raise Refused(RehearsalReason.RULE_NAME_TWICE, number=number)
     return rules
 
 
@@ -250,27 +251,36 @@ def _dump_rule(rule: Rule) -> dict[str, Any]:
     return {**written, "when": conditions} if conditions else written
 
 
-def _refuse(number: int, member: str, wanted: str) -> Refused:
-    return Refused(RehearsalReason.RULE_MALFORMED, number=number, member=member, wanted=wanted)
+def _refuse_other(number: int, member: str, choices: Iterable[str]) -> Refused:
+    reason = RehearsalReason.RULE_CHOICE
+    return Refused(reason, number=number, member=member, choices=", ".join(choices))
+
+
+def _refuse_member(number: int, member: str, names: Iterable[str]) -> Refused:
+    reason = RehearsalReason.RULE_MEMBER
+    return Refused(reason, number=number, member=member, names=", ".join(names))
+
+
+def _refuse_number(number: int, member: str, least: float, most: float) -> Refused:
+    reason = RehearsalReason.RULE_NUMBER
+    return Refused(reason, number=number, member=member, least=f"{least:g}", most=f"{most:g}")
 
 
 def _read_rule(number: int, written: object) -> Rule:
     if not isinstance(written, Mapping):
-        raise _refuse(number, "", "an object")
+        raise Refused(RehearsalReason.RULE_NO_OBJECT, number=number)
     members = dict(written)
     effect = members.pop("effect", None)
     if effect not in tuple(Effect):
-        raise _refuse(number, "effect", f"one of {', '.join(Effect)}")
+        raise _refuse_other(number, "effect", Effect)
     name = members.pop("name", effect)
-    if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= NAME_LIMIT or "," in name:
-        raise _refuse(number, "name", f"a text of 1 to {NAME_LIMIT} characters without a comma")
-    if not name.isascii():
-        raise _refuse(number, "name", "a text of ASCII characters")
+    if not isinstance(name, str) or not _RULE_NAME.fullmatch(name):
+        raise Refused(RehearsalReason.RULE_NAME, number=number, most=NAME_LIMIT)
     when = _read_when(number, members.pop("when", {}))
     forms = EFFECTS[Effect(effect)].parameters
     for member, value in members.items():
         if member not in forms:
-            raise _refuse(number, member, f"one of {', '.join(('name', 'effect', 'when', *forms))}")
+            raise _refuse_member(number, member, ("name", "effect", "when", *forms))
         _check_parameter(number, member, value, forms[member])
     return Rule(name, Effect(effect), when, members)
 
@@ -278,9 +288,9 @@ def _read_rule(number: int, written: object) -> Rule:
 def _check_parameter(number: int, member: str, value: object, form: Parameter) -> None:
     if form.choices:
         if value not in form.choices:
-            raise _refuse(number, member, f"one of {', '.join(form.choices)}")
+            raise _refuse_other(number, member, form.choices)
     elif not _is_number(value, form.least, form.most):
-        raise _refuse(number, member, f"a number from {form.least:g} to {form.most:g}")
+        raise _refuse_number(number, member, form.least, form.most)
 
 
 def _is_number(value: object, least: float, most: float) -> bool:
@@ -289,12 +299,12 @@ def _is_number(value: object, least: float, most: float) -> bool:
 
 def _read_when(number: int, written: object) -> When:
     if not isinstance(written, Mapping):
-        raise _refuse(number, "when", "an object")
+        raise Refused(RehearsalReason.RULE_WHEN, number=number)
     values: dict[str, Any] = {}
     for member, value in written.items():
         values[member] = _read_condition(number, str(member), value)
     if values.get("per") and not values.get("rate"):
-        raise _refuse(number, "rate", "a rate, as per says what it counts by")
+        raise Refused(RehearsalReason.RULE_WITHOUT_RATE, number=number)
     return When(**values)
 
 
@@ -303,33 +313,34 @@ def _read_condition(number: int, member: str, value: object) -> object:
         case "operations":
             known = {*Operation, *GROUPS}
             if not isinstance(value, list) or not value or not known.issuperset(map(str, value)):
-                raise _refuse(number, member, f"a list of {', '.join(sorted(map(str, known)))}")
+                choices = ", ".join(sorted(map(str, known)))
+                raise Refused(RehearsalReason.RULE_LIST, number=number, member=member, choices=choices)
             return tuple(value)
         case "table" | "partition" | "key_from" | "key_before" | "agent" | "credential":
             if not isinstance(value, str) or len(value) > _TEXT_LIMIT or _UNSTORABLE.search(value):
-                raise _refuse(number, member, f"a text of at most {_TEXT_LIMIT} characters")
+                raise Refused(RehearsalReason.RULE_TEXT, number=number, member=member, most=_TEXT_LIMIT)
             return value
         case "nth":
             if not isinstance(value, list) or not value or not all(_is_count(it) for it in value):
-                raise _refuse(number, member, "a list of integers from 1")
+                raise Refused(RehearsalReason.RULE_INTEGERS, number=number, member=member)
             return tuple(value)
         case "every":
             if not _is_count(value):
-                raise _refuse(number, member, "an integer from 1")
+                raise Refused(RehearsalReason.RULE_INTEGER, number=number, member=member)
             return value
         case "share":
             if not _is_number(value, 0, 1):
-                raise _refuse(number, member, "a number from 0 to 1")
+                raise _refuse_number(number, member, 0, 1)
             return float(str(value))
         case "rate":
             if not _is_number(value, 0.01, 1e6):
-                raise _refuse(number, member, "a number of entities a second from 0.01 to 1000000")
+                raise _refuse_number(number, member, 0.01, 1e6)
             return float(str(value))
         case "per":
             if value not in tuple(Per):
-                raise _refuse(number, member, f"one of {', '.join(Per)}")
+                raise _refuse_other(number, member, Per)
             return Per(str(value))
-    raise _refuse(number, f"when.{member}", f"one of {', '.join(When.__slots__)}")
+    raise _refuse_member(number, f"when.{member}", When.__slots__)
 
 
 def _is_count(value: object) -> bool:

@@ -63,7 +63,19 @@ class RehearsalReason(AnyReason):
     """Reasons why a rehearsal cannot be started, or its rules not be read."""
 
     RULES_MALFORMED = _("Rules are a list of 1 to %(most)s objects.")
-    RULE_MALFORMED = _("Rule %(number)s: “%(member)s” must be %(wanted)s.")
+    # facts of each of these: number
+    RULE_NO_OBJECT = _("Rule %(number)s must be an object.")
+    RULE_MEMBER = _("Rule %(number)s cannot have a member “%(member)s”. Use %(names)s.")
+    RULE_NAME = _("Rule %(number)s: “name” must have 1 to %(most)s ASCII characters and no comma.")
+    RULE_NAME_TWICE = _("Rule %(number)s: another rule has this name.")
+    RULE_CHOICE = _("Rule %(number)s: “%(member)s” must be one of %(choices)s.")
+    RULE_LIST = _("Rule %(number)s: “%(member)s” must be a list of %(choices)s.")
+    RULE_NUMBER = _("Rule %(number)s: “%(member)s” must be a number from %(least)s to %(most)s.")
+    RULE_INTEGER = _("Rule %(number)s: “%(member)s” must be an integer from 1.")
+    RULE_INTEGERS = _("Rule %(number)s: “%(member)s” must be a list of integers from 1.")
+    RULE_TEXT = _("Rule %(number)s: “%(member)s” must be a text of at most %(most)s characters.")
+    RULE_WHEN = _("Rule %(number)s: “when” must be an object.")
+    RULE_WITHOUT_RATE = _("Rule %(number)s: “per” needs a “rate”.")
     MAY_NOT_REHEARSE = _(
         "Failures may not be rehearsed in the account %(account)s. Allow it in the settings of the account."
     )

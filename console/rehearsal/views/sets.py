@@ -1,7 +1,5 @@
 """Show, add, change and delete sets of rules."""
 
-from typing import Final
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -14,13 +12,11 @@ from console.site.access import account_required, actor_of, role_of
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability, may
-from storage.domain.refusals import AnyReason, Refused
+from storage.domain.refusals import Refused
 from storage.models import Account
 from storage.rehearsal import rehearsals
 from storage.rehearsal.sets import READY, RuleSet
 from storage.rehearsal.subject import RehearsalReason
-
-_RULES: Final = frozenset[AnyReason]({RehearsalReason.RULES_MALFORMED, RehearsalReason.RULE_MALFORMED})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -69,7 +65,10 @@ def _save(request: HttpRequest, account: Account, former: RuleSet | None) -> Htt
                 by=actor_of(request),
             )
         except Refused as refused:
-            form.add_error("rules" if refused.refusal.reason in _RULES else "name", describe_refusal(refused))
+            is_of_rules = (
+                refused.refusal.reason is RehearsalReason.RULES_MALFORMED or "number" in refused.refusal.facts
+            )
+            form.add_error("rules" if is_of_rules else "name", describe_refusal(refused))
         else:
             notify_success(request, _("Saved the set of rules %(set)s.") % {"set": name})
             return redirect("rehearsal:index", account.name)
