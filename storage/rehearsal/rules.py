@@ -252,18 +252,18 @@ def _dump_rule(rule: Rule) -> dict[str, Any]:
 
 
 def _refuse_other(number: int, member: str, choices: Iterable[str]) -> Refused:
-    reason = RehearsalReason.RULE_CHOICE
-    return Refused(reason, number=number, member=member, choices=", ".join(choices))
+    listed = ", ".join(choices)
+    return Refused(RehearsalReason.RULE_CHOICE, number=number, member=member, choices=listed)
 
 
 def _refuse_member(number: int, member: str, names: Iterable[str]) -> Refused:
-    reason = RehearsalReason.RULE_MEMBER
-    return Refused(reason, number=number, member=member, names=", ".join(names))
+    listed = ", ".join(names)
+    return Refused(RehearsalReason.RULE_MEMBER, number=number, member=member, names=listed)
 
 
 def _refuse_number(number: int, member: str, least: float, most: float) -> Refused:
-    reason = RehearsalReason.RULE_NUMBER
-    return Refused(reason, number=number, member=member, least=f"{least:g}", most=f"{most:g}")
+    lowest, highest = f"{least:g}", f"{most:g}"
+    return Refused(RehearsalReason.RULE_NUMBER, number=number, member=member, least=lowest, most=highest)
 
 
 def _read_rule(number: int, written: object) -> Rule:
