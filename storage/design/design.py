@@ -51,6 +51,7 @@ _SETS: Final = (4_000, 500)
 _MOST_SETS: Final = 200
 _LIMIT: Final = timedelta(seconds=1)  # for each statement
 _FEWEST, _MOST_DISTINCT = 3, 5_000  # different values of a property that serves as PartitionKey
+_FEWEST_TOGETHER: Final = 10  # entities of a partition, on average
 _DAYS: Final = 7
 _KEPT: Final = 60.0  # seconds
 _MOST_KEPT: Final = 200  # tables
@@ -154,7 +155,7 @@ def _examine(table: Table) -> Shape:
         mixed,
         _types(sets),
         min(len(keys), in_sets),
-        _candidate(table) if partitions.number == 1 else "",
+        _candidate(table, partitions.entities) if partitions.number == 1 else "",
         findings,
     )
 
@@ -185,16 +186,19 @@ def _partitions(relation: str, rows: int) -> Partitions:
     raise OperationTimedOut
 
 
-def _candidate(table: Table) -> str:
-    """Return a PartitionKey that would give a table some partitions of some size: a property of all entities."""
+def _candidate(table: Table, entities: int) -> str:
+    """Return a PartitionKey that would give a table many partitions of some size: a property of all entities."""
+    most = min(_MOST_DISTINCT, entities // _FEWEST_TOGETHER)
+    candidates: list[tuple[bool, int, str]] = []
     with suppress(OperationTimedOut):
-        for candidate in schema.describe(table).properties:
-            is_text = len(candidate.types) == 1 and candidate.types[0].type in (Edm.STRING, Edm.INT32)
-            is_good = candidate.share >= 1 and _FEWEST <= candidate.distinct <= _MOST_DISTINCT
-            if is_text and is_good and not candidate.is_key:
-                is_string = candidate.types[0].type is Edm.STRING
-                return candidate.name if is_string else f"string({candidate.name})"
-    return ""
+        for one in schema.describe(table).properties:
+            is_usable = (
+                len(one.types) == 1 and one.types[0].type in (Edm.STRING, Edm.INT32) and not one.is_key
+            )
+            if is_usable and one.share >= 1 and _FEWEST <= one.distinct <= most:
+                candidates.append((one.types[0].type is Edm.STRING, one.distinct, one.name))
+    is_string, _distinct, name = max(candidates, default=(True, 0, ""))
+    return name if is_string else f"string({name})"
 
 
 def _types(sets: Sequence[PropertySet]) -> dict[str, Edm]:

@@ -1,12 +1,26 @@
 """Declaration of the subject "design": see storage.core.registry."""
 
-from storage.core.subject import HelpEntry, Page, Part, Place, Slot, StyleSheet, Subject
+from storage.core.subject import (
+    Command,
+    CommandGroup,
+    HelpEntry,
+    Page,
+    Part,
+    Place,
+    Slot,
+    StyleSheet,
+    Subject,
+)
 from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
     name="design",
     stands_on=("entities", "metrics", "tables"),
     is_optional=True,
+    api="storage.design.api",
+    api_tags=("Table design",),
+    commands=(Command("design", CommandGroup.TABLES, 5, "Judge the design of tables."),),
+    has_commands=True,
     documents=("design",),
     help_entries=(
         HelpEntry(

@@ -80,6 +80,8 @@ OPERATIONS = [
     ("GET", "accounts/acme/request-statistics", READ, None, 200),
     ("GET", "accounts/acme/metrics", READ, None, 200),
     ("GET", "accounts/acme/tables/people/metrics", READ, None, 200),
+    ("GET", "accounts/acme/design", READ, None, 200),
+    ("GET", "accounts/acme/tables/people/design", READ, None, 200),
     ("POST", "accounts/acme/deployments", Capability.WRITE, {"name": ""}, 400),
     ("GET", "accounts/acme/changes", READ, None, 200),
     ("GET", "accounts/acme/comments", READ, None, 200),

@@ -1,0 +1,1 @@
+"""Command that judges the design of tables."""
