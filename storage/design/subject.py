@@ -1,5 +1,8 @@
 """Declaration of the subject "design": see storage.core.registry."""
 
+from datetime import timedelta
+
+from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
 from storage.core.subject import (
     Command,
     CommandGroup,
@@ -13,11 +16,29 @@ from storage.core.subject import (
 )
 from storage.domain.translation import mark as _
 
+
+class DesignNotice(NoticeKind):
+    PARTITION_HOT = Condition(
+        "partition.hot",
+        _("Hot partition"),
+        _(
+            "The partition %(partition)s of %(table)s got %(rate)s requests a second in the last %(minutes)s minutes:"
+            " %(share)s %% of those to the table, and %(percent)s %% of Azure's target for one partition."
+        ),
+        Severity.WARNING,
+        "a/{account}/t/{subject}/design/",
+        "storage.design.conditions.find_hot_partitions",
+        threshold=Threshold(Unit.PERCENT, 50, 1, 100),
+        calm=timedelta(minutes=10),
+    )
+
+
 SUBJECT = Subject(
     name="design",
     stands_on=("entities", "metrics", "tables"),
     is_optional=True,
     api="storage.design.api",
+    notices=DesignNotice,
     api_tags=("Table design",),
     commands=(Command("design", CommandGroup.TABLES, 5, "Judge the design of tables."),),
     has_commands=True,

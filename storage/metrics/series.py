@@ -175,6 +175,19 @@ def read_latest(since: datetime) -> dict[int, PeriodCounts]:
     return dict(totals)
 
 
+def read_tables(
+    account_ids: Collection[int], since: datetime, until: datetime
+) -> dict[tuple[int, int], PeriodCounts]:
+    """Return the counts of each table of some accounts in the minutes between two times, by account and table."""
+    recent = RequestSeries.objects.filter(
+        minutes=1, account_id__in=account_ids, period__gte=since, period__lt=until
+    ).exclude(table_id=WHOLE)
+    totals: defaultdict[tuple[int, int], PeriodCounts] = defaultdict(PeriodCounts)
+    for account_id, table_id, counts in recent.values_list("account_id", "table_id", "counts"):
+        totals[account_id, table_id].add(read_counts(counts))
+    return dict(totals)
+
+
 def read_span(account_id: int, since: datetime, until: datetime, now: datetime) -> PeriodCounts:
     """Return the counts of an account between two times, at the finest resolution still kept."""
     short = next((minutes for minutes, kept in KEPT.items() if since >= now - kept), max(KEPT))
