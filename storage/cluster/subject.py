@@ -189,8 +189,8 @@ SUBJECT = Subject(
     ),
     hooks={Hook.SPREADS_TABLES: "storage.cluster.relations.can_distribute"},
     commands=(
-        Command("distribute", CommandGroup.TABLES, 11, "Spread a table over the nodes of a Citus cluster."),
-        Command("undistribute", CommandGroup.TABLES, 12, "Bring a distributed table back to one node."),
+        Command("distribute", CommandGroup.TABLES, 12, "Spread a table over the nodes of a Citus cluster."),
+        Command("undistribute", CommandGroup.TABLES, 13, "Bring a distributed table back to one node."),
     ),
     has_commands=True,
     account_sections=(AccountSection("cluster", "console/cluster/_account.html"),),
