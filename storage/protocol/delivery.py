@@ -30,32 +30,36 @@ def deliver_as(delivery: Delivery, seconds: float) -> Deliver:
             return _close
 
 
-def _close(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> None:
+def _close(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> bool:
     done()
+    return True
 
 
-def _reset(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> None:
+def _reset(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> bool:
     connected = transport.get_extra_info("socket")
     if connected is not None:
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESETS)
     transport.abort()
     done()
+    return True
 
 
 def _keep_silent(
     seconds: float, transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]
-) -> None:
+) -> bool:
     asyncio.get_running_loop().call_later(seconds, done)
+    return True
 
 
-def _cut(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> None:
+def _cut(transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]) -> bool:
     transport.write(head + body[: len(body) // 2] if body else head[: len(head) // 2])
     done()
+    return False
 
 
 def _send_slowly(
     seconds: float, transport: asyncio.Transport, head: bytes, body: bytes, done: Callable[[], None]
-) -> None:
+) -> bool:
     loop, answer = asyncio.get_running_loop(), head + body
     size = max(1, ceil(len(answer) / _PIECES))
 
@@ -69,3 +73,4 @@ def _send_slowly(
             done()
 
     send(0)
+    return False

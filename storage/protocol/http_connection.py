@@ -183,6 +183,7 @@ class HttpConnection(asyncio.Protocol):
         if self._stage is not _IDLE or not self._is_answering:
             return False
         self._exchanges[-1].keep_alive = False
+        self._exchanges[0].end_input()
         return True
 
     def data_received(self, data: bytes) -> None:

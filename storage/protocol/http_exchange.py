@@ -21,8 +21,9 @@ logger = logging.getLogger(__name__)
 AsgiApplication = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
 
-# takes the head and the body of an answer, and what to call when the connection may end
-Deliver = Callable[[asyncio.Transport, bytes, bytes, Callable[[], None]], None]
+# takes the head and the body of an answer, and what to call when the connection may end; returns whether the client
+# gets nothing
+Deliver = Callable[[asyncio.Transport, bytes, bytes, Callable[[], None]], bool]
 
 
 class Write(Protocol):
@@ -90,6 +91,9 @@ class Exchange(Protocol):
     def end(self) -> None:
         """Note the shutdown, so that an endless response ends, too."""
 
+    def end_input(self) -> None:
+        """Note that the client sends nothing more, and may be gone."""
+
 
 class ServiceExchange:
     """Exchange of a Table service request."""
@@ -97,10 +101,12 @@ class ServiceExchange:
     __slots__ = (
         "_body",
         "_connection",
+        "_has_input_ended",
         "_head",
         "_is_delivering",
         "_is_ending",
         "_is_lost",
+        "_is_silent",
         "_is_turn",
         "_serve",
         "_steps",
@@ -119,7 +125,9 @@ class ServiceExchange:
         self._is_turn = False
         self._is_lost = False
         self._is_delivering = False  # takes its time with the answer
+        self._is_silent = False  # sends nothing of it
         self._is_ending = False
+        self._has_input_ended = False
 
     @property
     def is_started(self) -> bool:
@@ -151,6 +159,10 @@ class ServiceExchange:
 
     def end(self) -> None:
         self._is_ending = True
+        self._give_up_delivery()
+
+    def end_input(self) -> None:
+        self._has_input_ended = True
         self._give_up_delivery()
 
     def _run(self) -> None:
@@ -194,17 +206,17 @@ class ServiceExchange:
         head = write_head(status, default_headers + headers, keep_alive=self.keep_alive, reason=reason)
         if deliver is not None:
             self._is_delivering = True
-            deliver(self._connection.transport, head, body, self._complete)
-            if self._is_ending:
-                self._give_up_delivery()
+            self._is_silent = deliver(self._connection.transport, head, body, self._complete)
+            self._give_up_delivery()
             return
         self._connection.transport.write(head + body)
         self.is_complete = True
         self._connection.answered()
 
     def _give_up_delivery(self) -> None:
-        """End the connection of a client that is kept waiting for its answer."""
-        if self._is_delivering and not self.is_complete:
+        """End the connection of a client that is kept waiting, if the server ends, or the client may be gone."""
+        is_useless = self._is_ending or (self._is_silent and self._has_input_ended)
+        if self._is_delivering and is_useless and not self.is_complete:
             self._connection.transport.abort()
 
     def _complete(self) -> None:
@@ -304,6 +316,9 @@ class AsgiExchange:
 
     def end(self) -> None:
         self._ending.set()
+
+    def end_input(self) -> None:
+        pass
 
 
 def asgi_scope(
