@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from storage.domain.access.grants import Operation
 from storage.domain.translation import mark as _
 from storage.rehearsal.evidence import TABLE_OPERATIONS, Attempt, Case, ClientLog, kind_of
 from storage.rehearsal.findings import FindingKind, Severity
@@ -15,6 +16,7 @@ _REFUSED: Final = frozenset({400, 413, 415, 501})
 _LONG_AGO: Final = 60.0  # seconds after which no retry is expected
 _SOON: Final = 5.0  # seconds
 _MANY: Final = 5  # requests
+_FEW: Final = 3
 
 
 def _chains(log: ClientLog, is_repeated: Callable[[Attempt], bool]) -> Iterator[Sequence[Attempt]]:
@@ -202,11 +204,19 @@ def _is_dropped(log: ClientLog, failed: Attempt) -> bool:
             return False  # read, or changed in another way
     if failed.is_query or failed.exchange.operation in TABLE_OPERATIONS:
         # begun again from another page, or looked after with another operation on tables
-        return log.last_of_kind[kind_of(failed)] is failed
+        return log.last_of_kind[kind_of(failed)] is failed and not _is_created(log, failed)
     if failed.is_mutation:
         table = failed.exchange.table.lower()
         return not log.query_follows(failed, {table}) and not _is_sent_with_new_key(log, failed)
     return True
+
+
+def _is_created(log: ClientLog, failed: Attempt) -> bool:
+    """Return whether a failed creation of a table turns out well: the client uses the table soon after it."""
+    table = failed.exchange.table.lower()
+    return failed.exchange.operation == Operation.CREATE_TABLE and any(
+        it.is_read_well and it.exchange.table.lower() == table for it in log.next_after(failed.ended, _FEW)
+    )
 
 
 def _is_sent_with_new_key(log: ClientLog, failed: Attempt) -> bool:

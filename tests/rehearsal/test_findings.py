@@ -217,6 +217,8 @@ def test_workers_under_one_name():
         # a query that begins again
         (page(page(Client(), 0, "a", **BUSY), 5).go_on(), {}, []),
         (Client().send("CreateTable", table="t", **BUSY).send("QueryTables").go_on(), {}, []),
+        (Client().send("CreateTable", table="people", **LOST).insert().go_on(), {}, []),
+        (Client().send("CreateTable", table="t", **LOST).insert().go_on(), {}, [("not-retried", FAULT)]),
         # refusals, and timeouts of the client itself
         (Client().get(**MISSING).go_on(), {}, []),
         (Client().get(status=0, rules=["slow"]).go_on(), {}, [("gave-up", NOTE)]),
