@@ -219,15 +219,17 @@ def _describe_query(count: ShapeCount, shape: Shape, table: str) -> QueryUse:
     partitions = shape.partitions
     root = read_shape(count.shape)
     plan = plan_access(root)
+    returned = round(count.entities / count.requests) if count.requests else 0
     is_known = root is not None or not count.shape
     read: int | None = None
     if is_known and plan.is_by_keys and not count.is_rest:
         # all that it reads is returned
-        read = round(count.entities / count.requests) if count.requests else None
+        read = returned if count.requests else None
     elif count.path is AccessPath.TABLE_SCAN:
         read = partitions.entities
     elif count.path is AccessPath.PARTITION_SCAN and partitions.number:
-        read = round(partitions.entities / partitions.number)
+        # large partitions may be asked for more often than others
+        read = max(round(partitions.entities / partitions.number), returned)
     indexed = root is not None and not plan.is_by_keys and plan.index_candidates() is None
     return QueryUse(count, read, indexed, advise(count, shape.types, table))
 

@@ -9,6 +9,7 @@ from storage.design.advice import QueryUse
 from storage.design.keys import KeyFinding, KeyName, KeyPattern
 from storage.design.kinds import EntityKind, MixedProperty
 from storage.domain.translation import mark as _
+from storage.domain.values.edm import Edm
 from storage.sql.design import Partitions
 
 # https://learn.microsoft.com/azure/storage/tables/scalability-targets
@@ -159,6 +160,16 @@ class DesignKind(Enum):
         _("Property with several types"),
         _(
             "%(property)s has values of several types: %(types)s. A filter finds only values of the type that it names."
+        ),
+        "types",
+    )
+    MIXED_NUMBERS = Form(
+        "mixed-numbers",
+        Weight.HINT,
+        _("Numbers of several types"),
+        _(
+            "%(property)s has numbers of several types: %(types)s. Filters compare them with each other, but"
+            " programs get one type or the other."
         ),
         "types",
     )
@@ -333,11 +344,15 @@ def find_about_kinds(
         yield Finding(DesignKind.SEVERAL_KINDS, {"number": len(kinds)})
     for one in mixed:
         types = ", ".join(f"{kind.short_name} ({round(number * scale):,})" for kind, number in one.types)
-        most = one.types[0][0].value.removeprefix("Edm.")
-        others = sum(number for _, number in one.types[1:])
-        edit = {"operations": [{"op": "convert", "property": one.name, "type": most}]}
+        most = one.types[0][0]
+        # JavaScript sends numbers without a fraction as Int32; filters compare the two types with each other
+        is_fraction = {kind for kind, _ in one.types} == {Edm.INT32, Edm.DOUBLE}
+        target = Edm.DOUBLE if is_fraction else most
+        others = sum(number for kind, number in one.types if kind is not target)
+        edit = {"operations": [{"op": "convert", "property": one.name, "type": target.short_name}]}
         facts = {"property": one.name, "types": types}
-        yield Finding(DesignKind.MIXED_TYPES, facts, round(others * scale), edit, examples=(one.name,))
+        kind = DesignKind.MIXED_NUMBERS if is_fraction else DesignKind.MIXED_TYPES
+        yield Finding(kind, facts, round(others * scale), edit, examples=(one.name,))
 
 
 def find_about_queries(uses: Sequence[QueryUse]) -> Iterator[Finding]:

@@ -69,7 +69,9 @@ _DATES: Final = (
 _SORTED_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # characters that clients have to encode in addresses or double in filters; the service refuses others itself
 _DIFFICULT: Final = re.compile(r"[%'+&\s]|[^\x20-\x7e]")
-_TICKS: Final = re.compile(r"[0-9]{18,19}")
+# ticks, perhaps with more after a separator so that keys of the same time differ
+_TICKS: Final = re.compile(r"([0-9]{18,19})(?:[^0-9A-Za-z].*)?", re.DOTALL)
+_TICKS_DIGITS: Final = 19
 _MOST_TICKS: Final = 3_155_378_975_999_999_999  # ticks of DateTime.MaxValue in .NET
 _EPOCH: Final = datetime(1, 1, 1, tzinfo=UTC)
 _FIRST_YEAR, _LAST_YEAR = 1990, 2100
@@ -143,12 +145,15 @@ def _is_date(expression: re.Pattern[str], text: str) -> bool:
 
 def read_inverted_ticks(text: str) -> datetime | None:
     """Return the time of a key such as 2516789012345678901: DateTime.MaxValue minus the time, in ticks of 100 ns."""
-    return _read_time(_MOST_TICKS - int(text)) if len(text) == 19 and _TICKS.fullmatch(text) else None
+    match = _TICKS.fullmatch(text)
+    is_long = match is not None and len(match[1]) == _TICKS_DIGITS
+    return _read_time(_MOST_TICKS - int(match[1])) if match and is_long else None
 
 
 def read_ticks(text: str) -> datetime | None:
     """Return the time of a key of .NET's ticks, of 100 ns since the year 1, padded or not."""
-    return _read_time(int(text)) if _TICKS.fullmatch(text) else None
+    match = _TICKS.fullmatch(text)
+    return _read_time(int(match[1])) if match else None
 
 
 def _read_time(ticks: int) -> datetime | None:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from email.message import Message
 from http.client import HTTPConnection
 from itertools import groupby
 from uuid import UUID
@@ -39,13 +40,15 @@ class Request:
 class Example:
     """Table with its entities, in the order of partitions, and its requests; ``expected`` are the true findings.
 
-    A finding is its kind with the key, property or query that it is about.
+    A finding is its kind with the key, property, partition or query that it is about. Findings in ``large`` are
+    true only if the table has 100,000 entities or more.
     """
 
     table: str
     entities: Callable[[random.Random, int], Iterator[Entity]]
     requests: Callable[[random.Random, Sequence[Entity]], Iterator[Request]]
     expected: frozenset[tuple[str, str]]
+    large: frozenset[tuple[str, str]] = frozenset()
 
 
 def _key(entity: Entity) -> tuple[str, str]:
@@ -192,12 +195,12 @@ EXAMPLES = (
             {
                 ("unpadded-numbers", "PartitionKey"),
                 ("unpadded-numbers", "RowKey"),
-                ("mixed-types", "Total"),
-                ("costly-query", "Email eq …"),
+                ("mixed-numbers", "Total"),
                 ("costly-query", "RowKey eq …"),
                 ("costly-query", "Created ge … and Created lt …"),
             }
         ),
+        frozenset({("costly-query", "Email eq …")}),
     ),
     Example(
         "readings",
@@ -207,10 +210,10 @@ EXAMPLES = (
             {
                 ("inverted-ticks", "RowKey"),
                 ("hot-partition", "2026-11-30"),
-                ("costly-query", "PartitionKey eq … and Device eq …"),
                 ("costly-query", "Device eq … and Time ge …"),
             }
         ),
+        frozenset({("costly-query", "PartitionKey eq … and Device eq …")}),
     ),
     Example(
         "people",
@@ -266,7 +269,7 @@ class Sender:
 
     def _send(
         self, verb: str, path: str, body: str = "", content: str = "application/json", *, options: str = ""
-    ) -> dict[str, str]:
+    ) -> Message:
         line, *headers = self.client.head(
             verb, path, options=options, content=content if body else ""
         ).splitlines()
@@ -276,7 +279,7 @@ class Sender:
         response = self._connection.getresponse()
         text = response.read()
         assert response.status < 300, (response.status, text[:500])
-        return dict(response.getheaders())
+        return response.headers
 
 
 def fill(example: Example, url: str, account: str, key: str, number: int) -> list[Entity]:

@@ -1,6 +1,7 @@
 """Partitions, keys and kinds of real tables, counted or sampled."""
 
 from storage.design.design import describe
+from storage.design.findings import Weight
 from storage.sql import design as statements
 from storage.sql import django as sql
 from storage.sql.relations import relation_of
@@ -35,11 +36,13 @@ def test_queries_that_return_all_that_they_read_are_not_costly(table, fill, send
     fill(2_000, "'p' || lpad((i % 20)::text, 2, '0')", "lpad(i::text, 9, '0')")
     send("", 100)
     send("PartitionKey ge 'p1' and PartitionKey lt 'p2'", 2)
+    send("PartitionKey eq 'p1' and Mail eq 'a'", 150)  # more than partitions have in the mean
     send("Mail eq 'a'", 1)
     described = describe(table)
     assert {it.count.shape: it.read for it in described.queries} == {
         "": 100,
         "PartitionKey ge … and PartitionKey lt …": 2,
+        "PartitionKey eq … and Mail eq …": 150,
         "Mail eq …": 2_000,
     }
     assert [it.facts["query"] for it in described.findings] == ["Mail eq …"]
@@ -83,3 +86,12 @@ def test_kinds_and_types_are_told_apart(table, fill):
     findings = kinds_of(described)
     assert {"several-kinds", "mixed-types"} <= set(findings)
     assert findings["mixed-types"].examples == ("Budget",)
+
+
+def test_int32_among_double_is_a_hint(table, fill):
+    """JavaScript sends numbers without a fraction as Int32, even where most are."""
+    number = "jsonb_build_object('Total', CASE i % 4 WHEN 0 THEN to_jsonb(i + 0.5) ELSE to_jsonb(i) END)"
+    fill(100, "'p' || i % 7", "lpad(i::text, 9, '0')", number)
+    mixed = kinds_of(describe(table))["mixed-numbers"]
+    assert (mixed.weight, mixed.entities) == (Weight.HINT, 75)
+    assert mixed.edit == {"operations": [{"op": "convert", "property": "Total", "type": "Double"}]}
