@@ -20,7 +20,7 @@ from tests.tools.bench.rounds import progress
 from tests.tools.bench.servers import ROOT, Server, scratch_folder
 
 ACCOUNT = "devstoreaccount1"
-EDITS: Mapping[str, Sequence[Mapping[str, str]]] = {
+EDITS: Mapping[str, Sequence[Mapping[str, str | bool]]] = {
     "set and compute": (
         {"op": "set", "property": "Status", "expression": "'refunded'"},
         {"op": "set", "property": "Score", "expression": "round(Score * 1.2, 2)"},
@@ -30,6 +30,10 @@ EDITS: Mapping[str, Sequence[Mapping[str, str]]] = {
         {"op": "convert", "property": "Hits", "type": "String"},
     ),
     "change keys": ({"op": "key", "row_key": "concat('n', RowKey)"},),
+    "second copies": ({"op": "second-copy", "table": "copies"},),
+    "repair of copies in step": (
+        {"op": "second-copy", "table": "copies", "replace": True, "delete_left_over": True},
+    ),
     "delete": ({"op": "delete"},),
 }
 
@@ -83,7 +87,7 @@ def ask(
     spent = time.perf_counter() - began, server.cpu_seconds() - cpu
     answer.raise_for_status()
     done = answer.json()
-    if done["changed"] + done["moved"] + done["deleted"] != body["number"]:
+    if sum(done[name] for name in ("changed", "moved", "deleted", "copied", "unchanged")) != body["number"]:
         raise rounds.WrongAnswerError(answer.text)
     return spent
 
