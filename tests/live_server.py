@@ -78,21 +78,12 @@ class LiveServer:
     def rehearse(self, rules: str, *, seed: int = 7, table: str = "") -> None:
         """Start a rehearsal of a set of rules in the account, or in a table of it."""
         self.change_accounts("rehearsals", self.account, "on")
-        self.manage(
-            "shell",
-            "-c",
-            "from storage.models import Account; from storage.rehearsal import rehearsals; "
-            f"rehearsals.start(Account.objects.get(name={self.account!r}), {rules!r}, seed={seed}, table={table!r})",
-        )
+        scope = ("--table", table) if table else ()
+        self.manage("rehearse", self.account, rules, "--seed", str(seed), *scope)
 
     def end_rehearsal(self) -> None:
         """Stop the rehearsal of the account."""
-        self.manage(
-            "shell",
-            "-c",
-            "from storage.models import Account; from storage.rehearsal import rehearsals; "
-            f"rehearsals.stop(rehearsals.running(Account.objects.get(name={self.account!r})))",
-        )
+        self.manage("rehearse", self.account, "--stop")
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT
