@@ -21,7 +21,7 @@ from storage.domain.errors import (
 )
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
-from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
+from storage.domain.requests.observed import Authentication, Credential, ObservedRequest, Rehearsed
 from storage.domain.requests.recorded import KeptRequest, SentRequest, read_fault
 from storage.models import PropertyIndex, RecordedRequest, RegisteredSas
 from storage.requests.recording import RequestLog
@@ -68,6 +68,20 @@ def text(answer):
 
 def page(request):
     return reverse("requests:show", args=("acme", request.request_id))
+
+
+def test_rehearsed_requests_are_marked_and_their_failures_need_no_attention(visit, account):
+    failed = keep(account, status=0, rehearsed=Rehearsed(("lost <answer>",), True, True, True))
+    slowed = keep(account, rehearsed=Rehearsed(("slow",), delay=0.25))
+    keep(account)
+    victor = visit("victor")
+    assert victor.get(LIST).content.decode().count('<tr id="request-') == 0
+    listed = text(victor.get(LIST, {"kind": "rehearsed"}))
+    assert listed.count("Rehearsed QueryEntities") == 2
+    shown = text(victor.get(page(failed)))
+    assert "The rehearsal made this request fail: lost <answer> . The write was committed" in shown
+    assert "closed the connection" not in shown
+    assert "It waited 250 ms first, which are not part of its duration." in text(victor.get(page(slowed)))
 
 
 def test_a_served_request_that_azure_would_refuse_needs_attention(visit, account):
