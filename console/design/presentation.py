@@ -130,7 +130,7 @@ def _edit_address(table: Table, edit: object) -> str:
     pages = registry.hooks(Hook.EDIT_PAGE)
     if not pages or not isinstance(edit, dict):
         return ""
-    address: str = pages[0](table, "", edit["operations"])
+    address: str = pages[0](table, edit.get("filter", ""), edit["operations"])
     return address
 
 

@@ -111,6 +111,9 @@ class SecondCopy:
     partition_key: str
     row_key: str
     table: str = ""
+    filter: str = (
+        ""  # finds the originals: entities that have the properties, and no copies in the same table
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,8 @@ class QueryUse:
             return None
         copy = self.advice.copy
         operation = {"op": "second-copy", "partition_key": copy.partition_key, "row_key": copy.row_key}
-        return {"operations": [{**operation, "table": copy.table} if copy.table else operation]}
+        edit = {"operations": [{**operation, "table": copy.table} if copy.table else operation]}
+        return {"filter": copy.filter, **edit} if copy.filter else edit
 
 
 def read_shape(shape: str) -> Filter | None:
@@ -204,15 +208,19 @@ def _names(comparisons: Sequence[Comparison], operators: Sequence[Operator]) -> 
 def _copy_by(names: Sequence[str], types: dict[str, Edm], table: str, *, within: bool) -> Advice:
     """Return the second copy whose keys begin with properties."""
     texts = [_as_text(name, types.get(name)) for name in names]
+    having = " and ".join(f"isset({name})" for name in names)
     if within:
         row_key = f"concat('{names[0]}_', {_joined([*texts, 'RowKey'])})"
-        copy = SecondCopy("PartitionKey", row_key)
+        # the character after _ ends the range of the copies
+        originals = f"{having} and not (RowKey ge '{names[0]}_' and RowKey lt '{names[0]}`')"
+        copy = SecondCopy("PartitionKey", row_key, filter=originals)
         return Advice(Pattern.SECOND_COPY_WITHIN, tuple(names), copy)
     name = "".join(it[:1].upper() + it[1:] for it in names if it.isalnum())
     copy = SecondCopy(
         texts[0] if len(texts) == 1 else f"concat({_joined(texts)})",
         f"concat({_joined(['PartitionKey', 'RowKey'])})",
         f"{table}By{name}"[:63],
+        having,
     )
     return Advice(Pattern.SECOND_COPY_ACROSS, tuple(names), copy)
 

@@ -109,9 +109,9 @@ def describe(table: Table) -> Design:
     queries = [_describe_query(count, shape, table.name) for count in counts]
     traffic = read_traffic(table.account_id, table.pk, now)
     findings = [
-        *shape.findings,
         *find_about_partitions(shape.partitions, traffic, shape.candidate),
         *find_about_queries(queries),
+        *shape.findings,
     ]
     order = list(Weight)
     findings.sort(key=lambda it: order.index(it.weight))

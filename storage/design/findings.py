@@ -178,8 +178,8 @@ class DesignKind(Enum):
         Weight.PROBLEM,
         _("Query that reads much more than it returns"),
         _(
-            "The query %(query)s was sent %(requests)s times. On Azure it reads up to %(read)s entities each time,"
-            " %(ratio)s for each that it returns."
+            "The query %(query)s was sent about %(requests)s times. On Azure it reads up to %(read)s entities each"
+            " time, %(ratio)s for each that it returns."
         ),
         "queries-first",
     )

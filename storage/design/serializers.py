@@ -8,7 +8,7 @@ from storage.design.findings import Weight
 from storage.domain.filters.access_plan import AccessPath
 from storage.rest.answers import TypedSerializer
 
-_EDIT = "A bulk edit in the form of this API, without a filter; null without one."
+_EDIT = "A bulk edit in the form of this API; null without one."
 
 
 class DesignFindingSerializer(TypedSerializer):

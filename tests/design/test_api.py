@@ -38,6 +38,7 @@ def test_a_design_by_the_api(call, people):
     [query] = answered["queries"]
     assert (query["shape"], query["read"], query["read_for_one"]) == ("Email eq …", 2_000, 2_000.0)
     assert query["pattern"] == "second-copy-across-partitions"
+    assert query["edit"]["filter"] == "isset(Email)"
     assert query["edit"]["operations"][0]["table"] == "peopleByEmail"
     [table] = call("victor")("GET", "accounts/acme/design").json()["tables"]
     assert (table["table"], len(table["problems"])) == ("people", 3)
@@ -62,7 +63,7 @@ def run(capsys):
 def test_the_command_fails_on_chosen_findings(run, people):
     said = run("acme", status=1)
     assert said.startswith("people: 2,000 entities, 1 partition\n  problem: ")
-    assert 'bulk edit: [{"op": "key", "partition_key": "Email"}]' in said
+    assert 'bulk edit: {"operations": [{"op": "key", "partition_key": "Email"}]}' in said
     run("acme/people", "--fail-on", "one-partition,guids", status=1)
     run("acme/people", "--fail-on", "guids")
     run("acme/people", "--fail-on", "none")

@@ -1,7 +1,13 @@
 """Partitions, keys and kinds of real tables, counted or sampled."""
 
+import pytest
+from django.utils import timezone
+
 from storage.design.design import describe
 from storage.design.findings import Weight
+from storage.domain.filters.parser import parse
+from storage.domain.values.dialects import CONSOLE
+from storage.editing.bulk_edit import read_operations
 from storage.sql import design as statements
 from storage.sql import django as sql
 from storage.sql.relations import relation_of
@@ -95,3 +101,36 @@ def test_int32_among_double_is_a_hint(table, fill):
     mixed = kinds_of(describe(table))["mixed-numbers"]
     assert (mixed.weight, mixed.entities) == (Weight.HINT, 75)
     assert mixed.edit == {"operations": [{"op": "convert", "property": "Total", "type": "Double"}]}
+
+
+@pytest.mark.parametrize(
+    ("pk", "rk", "query", "edits"),
+    [
+        ("'all'", "i::text", "Mail eq 'a'", {"one-partition", "unpadded-numbers", "costly-query", "mixed-types"}),
+        (
+            "to_char(date '2026-01-01' + i % 90, 'DD.MM.YYYY')",
+            "'o-' || i",
+            "",
+            {"unsorted-dates", "unpadded-numbers", "mixed-types"},
+        ),
+        (
+            "'p1'",
+            "CASE i % 2 WHEN 0 THEN 'A' ELSE 'a' END || lpad((i / 2)::text, 9, '0')",
+            "PartitionKey eq 'p1' and Age gt 5",
+            {"one-partition", "mixed-case", "costly-query", "mixed-types"},
+        ),
+    ],
+)  # fmt: skip
+def test_the_edits_of_findings_can_be_read(table, fill, send, pk, rk, query, edits):
+    props = (
+        "jsonb_build_object('Mail', 'sx' || i % 50, 'Age', i)"
+        ' || CASE i % 3 WHEN 0 THEN \'{"N": 1}\'::jsonb ELSE \'{"N": "sx"}\' END'
+    )
+    fill(1_500, pk, rk, props)
+    if query:
+        send(query, 1)
+    findings = [it for it in describe(table).findings if it.edit is not None]
+    assert {str(it.kind) for it in findings} == edits
+    for it in findings:
+        read_operations(it.edit["operations"], timezone.now())
+        assert parse(it.edit.get("filter", ""), CONSOLE) is not None or "filter" not in it.edit

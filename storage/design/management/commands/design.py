@@ -91,6 +91,6 @@ def _describe(designs: Sequence[Design]) -> Iterator[str]:
         for finding in it.findings:
             yield f"  {finding.weight}: {finding.text} [{finding.kind}]"
             if finding.edit is not None:
-                yield f"    bulk edit: {json.dumps(finding.edit['operations'], ensure_ascii=False)}"
+                yield f"    bulk edit: {json.dumps(finding.edit, ensure_ascii=False)}"
         if not it.findings:
             yield "  Nothing was found."
