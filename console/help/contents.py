@@ -11,7 +11,6 @@ from django.utils.translation import override, pgettext_lazy
 
 from console.help import documents
 from storage.core import registry
-from storage.home.search import fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +210,3 @@ def places() -> Iterator[Place]:
     for name, entry in entries().items():
         for section in documents.sections(name):
             yield Place(section.title, name, section.anchor, str(entry.title))
-
-
-def find(text: str) -> list[Place]:
-    """Return documents and sections whose titles contain all words, sections with their document."""
-    words = fold(text).split()
-    return [
-        place
-        for place in places()
-        if words and all(word in fold(f"{place.title} {place.within}") for word in words)
-        if any(word in fold(place.title) for word in words)
-    ]

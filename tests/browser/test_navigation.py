@@ -48,6 +48,26 @@ def measure(page):
 
 
 @pytest.mark.long
+def test_the_arrow_keys_go_through_what_a_search_of_the_help_finds(page):
+    page.goto("/ui/help/")
+    field = page.get_by_role("searchbox", name="Search the documentation")
+    field.fill("inverted ticks")
+    results = page.locator("[data-result]")
+    expect(results.first).to_have_text("Log tail")
+    expect(page.locator(".help-contents mark").first).to_have_text("inverted")
+    check_axe(page)
+    field.press("ArrowDown")
+    expect(results.first).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(field).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ui/help/design/#log-tail")
+
+
+@pytest.mark.long
 def test_leaving_a_page_leaks_nothing(page, measure):
     def go_round():
         for address in (TABLE + "schema/", TABLE + "metrics/", ACCOUNT + "activity/", TABLE):

@@ -45,9 +45,19 @@ def test_every_document_is_described_in_the_language_of_the_page(visit):
 def test_a_search_finds_documents_and_sections(visit):
     victor = visit("victor")
     page = victor.get("/ui/help/", {"q": "scheduled backup"}).content.decode()
-    assert '<a href="/ui/help/operations/#scheduled-backups" lang="en">Scheduled backups</a>' in page
+    link = '<a href="/ui/help/operations/#scheduled-backups" data-result lang="en">Scheduled backups</a>'
+    assert link in page
     assert "/ui/help/glossary/" not in page
-    assert "No results for “nothing at all”." in victor.get("/ui/help/?q=nothing at all").content.decode()
+    assert "No results for “no such thing”." in victor.get("/ui/help/?q=no such thing").content.decode()
+    assert "The first 50 of " in victor.get("/ui/help/?q=the").content.decode()
+
+
+def test_a_search_shows_the_words_around_a_match(visit):
+    page = visit("victor").get("/ui/help/", {"q": "INVERTED ticks"}).content.decode()
+    first, second = re.findall(r"<li>(.*?)</li>", page.partition('id="found"')[2], re.DOTALL)
+    assert '<a href="/ui/help/design/#log-tail"' in first and "Table design" in first
+    assert "begin the RowKey with <mark>inverted</mark> <mark>ticks</mark>: the largest" in first
+    assert '<a href="/ui/help/glossary/"' in second
 
 
 def test_pages_have_their_headings_and_their_links_lead_somewhere(visit):

@@ -14,7 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
-from console.help import api_reference, contents, documents, vendored
+from console.help import api_reference, contents, documents, search, vendored
 from console.site.addresses import read_text
 from console.site.responses import render_page
 from storage.health import release
@@ -83,7 +83,13 @@ def limits(request: HttpRequest) -> HttpResponse:
 def index(request: HttpRequest) -> HttpResponse:
     """List the documents by task, or search them with ?q=."""
     text = read_text(request.GET, "q", longest=LONGEST)
-    context = {"text": text, "places": contents.find(text), "groups": contents.groups()}
+    matches = search.find(text)
+    context = {
+        "text": text,
+        "matches": matches[: search.MOST],
+        "number": len(matches),
+        "groups": contents.groups(),
+    }
     return render_page(request, page="console/help/index.html", context=context)
 
 

@@ -58,6 +58,7 @@ def test_icons_are_those_that_are_used():
 IMPORT = re.compile(r'(?:from |import |import\()"(\.[^"]+)"')
 ORDER = [
     "site",
+    "help",
     "people",
     "grid",
     "queries",
