@@ -228,7 +228,7 @@ def bulk_edit():
 
 
 def with_old_copies():
-    """Make copies of which one is up to date, one differs, and one is left over."""
+    """Make three copies: up to date, different, and left over."""
     put(shop(), "Copies", Ada="Ada", Bob="Eve", Zoe="Zoe")
 
 
