@@ -40,10 +40,7 @@ class Partitions(NamedTuple):
     largest: Sequence[Partition]
     classes: Sequence[SizeClass]
     examined: int  # partitions that were counted: all of them, or a sample
-
-    @property
-    def is_exact(self) -> bool:
-        return self.examined == self.number
+    is_exact: bool  # False: estimated from a sample
 
 
 _ALL: Final = f"""
@@ -57,7 +54,7 @@ WITH partitions AS MATERIALIZED (
 )
 SELECT json_build_object(
     'number', count(*), 'entities', coalesce(sum(entities), 0), 'size', coalesce(sum(size), 0),
-    'single', count(*) FILTER (WHERE entities = 1), 'examined', count(*),
+    'single', count(*) FILTER (WHERE entities = 1), 'examined', count(*), 'is_exact', true,
     'largest', (SELECT json_agg(json_build_array(pk, entities, size) ORDER BY entities DESC, pk) FROM largest),
     'classes', (SELECT json_agg(json_build_array(class, partitions, entities) ORDER BY class) FROM classes))
 FROM partitions
@@ -65,16 +62,23 @@ FROM partitions
 
 # A row of a random page is in a partition with a probability in proportion to its entities, so a row of a partition of
 # n entities stands for 1/n of a partition. Rows of a page are neighbours: many pages are read, and a few rows of each.
+# The size of a partition that is too large to be counted is estimated by its share of the rows.
 _SAMPLED: Final = f"""
 WITH pages AS MATERIALIZED (
     SELECT pk, {_SIZE} AS size, hashtextextended(pk || rk, 0) AS place
     FROM {{relation}} TABLESAMPLE SYSTEM ({{share:.6f}}) REPEATABLE (0)
 ), chosen AS MATERIALIZED (
     SELECT pk, size FROM pages ORDER BY place LIMIT {{rows}}
+), numbered AS MATERIALIZED (
+    SELECT pk, {{total}} * count(*) / sum(count(*)) OVER () AS estimated,
+        (SELECT count(*) FROM (SELECT FROM {{relation}} AS e WHERE e.pk = chosen.pk LIMIT {{most}}) AS own) AS counted
+    FROM chosen GROUP BY pk
 ), counted AS MATERIALIZED (
-    SELECT pk, (SELECT count(*) FROM (SELECT FROM {{relation}} AS e WHERE e.pk = c.pk LIMIT {{most}}) AS own)
-        AS entities
-    FROM (SELECT DISTINCT pk FROM chosen) AS c
+    SELECT pk, CASE WHEN counted < {{most}} THEN counted ELSE greatest(counted, round(estimated)) END AS entities
+    FROM numbered
+), extremes AS (
+    SELECT (SELECT pk FROM {{relation}} ORDER BY pk LIMIT 1) = (SELECT pk FROM {{relation}} ORDER BY pk DESC LIMIT 1)
+        AS is_one
 ), weighed AS (
     SELECT c.pk, c.size, n.entities, {{total}}::float8 / count(*) OVER () AS weight
     FROM chosen AS c JOIN counted AS n ON n.pk = c.pk
@@ -87,8 +91,10 @@ WITH pages AS MATERIALIZED (
     FROM counted AS n ORDER BY entities DESC, pk LIMIT {LARGEST}
 )
 SELECT json_build_object(
-    'number', greatest(1, round(sum(weight / entities))), 'entities', {{total}}, 'size', round(sum(weight * size)),
+    'number', CASE WHEN (SELECT is_one FROM extremes) THEN 1 ELSE greatest(2, round(sum(weight / entities))) END,
+    'entities', {{total}}, 'size', round(sum(weight * size)),
     'single', round(coalesce(sum(weight) FILTER (WHERE entities = 1), 0)), 'examined', (SELECT count(*) FROM counted),
+    'is_exact', (SELECT is_one FROM extremes),
     'largest', (SELECT json_agg(json_build_array(pk, entities, size) ORDER BY entities DESC, pk) FROM largest),
     'classes', (SELECT json_agg(json_build_array(class, partitions, entities) ORDER BY class) FROM classes))
 FROM weighed
@@ -118,6 +124,7 @@ def _read_partitions(result: Result) -> Partitions:
         [Partition(key, int(entities), int(size)) for key, entities, size in written["largest"] or ()],
         [SizeClass(10**number, int(n), int(entities)) for number, n, entities in written["classes"] or ()],
         int(written["examined"]),
+        bool(written["is_exact"]),
     )
 
 

@@ -1,7 +1,7 @@
 """Findings about tables made like people's: all that are true, and no other; and what their edits leave."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -49,10 +49,10 @@ def about(finding: Mapping[str, Any]) -> tuple[str, str]:
     return finding["kind"], named[0] if named else finding["edit"]["operations"][0]["partition_key"]
 
 
-def edit(server: LiveServer, token: str, table: str, operations: Sequence[Mapping[str, Any]]) -> None:
+def edit(server: LiveServer, token: str, table: str, body: Mapping[str, Any]) -> None:
     answer = requests.post(
         f"{server.url}/ui/api/v1/accounts/{ACCOUNT}/tables/{table}/bulk-edit",
-        json={"operations": operations},
+        json=body,
         headers={"Authorization": f"Bearer {token}"},
         timeout=60,
     )
@@ -71,10 +71,10 @@ def test_findings_are_the_true_ones_and_their_edits_mend_them(
     findings = show(server, example.table)["findings"]
     assert {about(it) for it in findings} == example.expected
 
-    edits = [it["edit"]["operations"] for it in findings if it["edit"]]
+    edits = [it["edit"] for it in findings if it["edit"]]
     # copies first, while the keys are those of the queries; others would change one entity several times
-    for operations in sorted(edits, key=lambda it: it[0]["op"] != "second-copy"):
-        edit(server, token, example.table, operations)
+    for body in sorted(edits, key=lambda it: it["operations"][0]["op"] != "second-copy"):
+        edit(server, token, example.table, body)
     after = {about(it) for it in show(server, example.table)["findings"]}
     # the requests are those of before
     assert {it for it in after if it[0] not in ("costly-query", "hot-partition")} <= example.expected

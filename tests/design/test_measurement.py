@@ -38,6 +38,15 @@ def test_sampled_partitions_are_near_the_truth(table, fill):
     assert 8_000 <= classes[10_000].entities <= 12_000 and classes[10_000].partitions == 1
 
 
+@pytest.mark.parametrize(("keys", "number"), [("'all'", 1), ("CASE i WHEN 1 THEN 'all' ELSE 'one' END", 2)])
+def test_partitions_too_large_to_be_counted_are_estimated(table, fill, keys, number):
+    fill(20_000, keys, "lpad(i::text, 9, '0')")
+    statement = statements.sampled_partitions(relation_of(table), 20_000, share=60, rows=600, most=1_000)
+    sampled = sql.run_in_lane(statement)
+    assert (sampled.number, sampled.is_exact) == (number, number == 1)
+    assert sampled.largest[0].entities >= 19_000
+
+
 def test_queries_that_return_all_that_they_read_are_not_costly(table, fill, send):
     fill(2_000, "'p' || lpad((i % 20)::text, 2, '0')", "lpad(i::text, 9, '0')")
     send("", 100)
