@@ -474,6 +474,11 @@ class RehearsedRequest(models.Model):
 
     class Meta:
         indexes = (
+            models.Index(
+                fields=("rehearsal", "client"),
+                condition=Q(exchange__has_key="faulted"),
+                name="faulted_requests",
+            ),
             models.Index(fields=("rehearsal", "id"), name="rehearsed_requests_in_order"),
             models.Index(fields=("client",), name="rehearsed_requests_of_client"),
         )

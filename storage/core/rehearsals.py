@@ -136,6 +136,7 @@ class Exchange:
     detail: str = ""  # why access was refused
     retry_after: float | None = None  # seconds, as answered
     rules: Sequence[str] = ()
+    faulted: bool = False  # one of them did more than delay the request
     delivery: str = ""
     lag: float = 0.0
     applied: bool | None = None  # whether a write was committed; None for reads, or if it is not known

@@ -86,6 +86,11 @@ class Migration(migrations.Migration):
                 request_id=models.UUIDField(),
                 exchange=models.JSONField(),
                 indexes=[
+                    models.Index(
+                        fields=["rehearsal", "client"],
+                        condition=models.Q(exchange__has_key="faulted"),
+                        name="faulted_requests",
+                    ),
                     models.Index(fields=["rehearsal", "id"], name="rehearsed_requests_in_order"),
                     models.Index(fields=["client"], name="rehearsed_requests_of_client"),
                 ],

@@ -63,6 +63,7 @@ class RehearsedRequest:
     read: ReadRequest = field(default_factory=ReadRequest)
     seen: Seen = field(default_factory=Seen)
     struck: list[str] = field(default_factory=list)  # names of rules that had an effect
+    is_faulted: bool = False  # one of them did more than delay it
     is_failure: bool = False  # because of them
     delivery: Delivery | None = None
     is_run: bool | None = False  # whether the operation was done; None if it is not known
@@ -73,6 +74,7 @@ class RehearsedRequest:
         if fault is None:
             return
         self.struck += fault.names(treatment)
+        self.is_faulted = self.is_faulted or treatment is not Treatment.DELAY
         if treatment is Treatment.FAILURE:
             self.delivery = fault.delivery
             self.is_failure = fault.delivery is not Delivery.SLOW
@@ -196,6 +198,7 @@ def describe_exchange(
         error=error.code if error is not None else _refusal_code(progress),
         detail=error.details.get("AuthenticationErrorDetail", "") if error is not None else "",
         rules=tuple(rehearsed.struck),
+        faulted=rehearsed.is_faulted,
         delivery=rehearsed.delivery or "",
         warnings=observed.warnings,
     )

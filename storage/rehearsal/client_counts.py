@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from storage.models import Rehearsal, RehearsalClient, RehearsedRequest
+from storage.rehearsal.summaries import FAULTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +25,15 @@ class ClientCounts:
 def count_clients(several: Collection[Rehearsal]) -> dict[int, Sequence[ClientCounts]]:
     """Return the counts of the clients of rehearsals, by the number of the rehearsal."""
     struck: dict[int, Counter[str]] = defaultdict(Counter)
-    faulted: Counter[int] = Counter()
+    recorded = RehearsedRequest.objects.filter(rehearsal__in=several).order_by()
+    faulted = dict(recorded.filter(FAULTED).values_list("client_id").annotate(number=Count("pk")))
     # without an order, which would be a part of the groups
     combinations = (
-        RehearsedRequest.objects.filter(rehearsal__in=several, exchange__has_key="rules")
-        .order_by()
+        recorded.filter(exchange__has_key="rules")
         .values("client_id", "exchange__rules")
         .annotate(number=Count("pk"))
     )
     for row in combinations:
-        faulted[row["client_id"]] += row["number"]
         for rule in row["exchange__rules"]:
             struck[row["client_id"]][rule] += row["number"]
     counts: dict[int, list[ClientCounts]] = {one.pk: [] for one in several}
@@ -44,7 +44,7 @@ def count_clients(several: Collection[Rehearsal]) -> dict[int, Sequence[ClientCo
                 client.agent,
                 client.credential,
                 client.requests,
-                faulted[client.pk],
+                faulted.get(client.pk, 0),
                 dict(struck[client.pk].most_common()),
             )
         )

@@ -180,7 +180,7 @@ def _read_reports(rehearsal: Rehearsal, ended: datetime | None) -> Sequence[Clie
             number=row.pk,
             senders=senders,
         )
-        faulted[row.pk] = sum(bool(attempt.exchange.rules) for attempt in attempts)
+        faulted[row.pk] = sum(attempt.exchange.faulted for attempt in attempts)
         findings[row.pk] = gather(find_cases(log), row.agent)
         if len(rows) > 1:
             shared.add(row.pk, log)

@@ -98,7 +98,7 @@ class RehearsalSerializer(TypedSerializer):
         "ends_at": "When it ends by itself.",
         "stopped_at": "When it was stopped before its end.",
         "requests": "Requests so far.",
-        "faulted": "Those among them that a rule has struck.",
+        "faulted": "Those among them that a rule has struck with more than a delay.",
     }
     rules = RulesField()
     state: Literal["running", "ended"]
@@ -205,7 +205,7 @@ class ReportSerializer(TypedSerializer):
     held: Annotated[bool, "Whether there were requests, and no finding is a fault."]
     badge: Annotated[str, "A text that says so, once the rehearsal has ended; else empty."]
     requests: int
-    faulted: Annotated[int, "Requests that a rule has struck."]
+    faulted: Annotated[int, "Requests that a rule has struck with more than a delay."]
     is_final: Annotated[bool, "Whether the rehearsal has ended."]
     clients: list[ClientReportSerializer]
     compared_with: Annotated[

@@ -14,7 +14,7 @@ from storage.models import Rehearsal, RehearsalClient, RehearsedRequest
 from storage.rehearsal import rehearsals
 from storage.rehearsal.records import load_exchange
 
-FAULTED = Q(exchange__has_key="rules")  # a rule has struck
+FAULTED = Q(exchange__has_key="faulted")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2782,6 +2782,8 @@ CREATE INDEX django_session_expire_date_a5c62663 ON public.django_session USING 
 
 CREATE INDEX django_session_session_key_c0390e0f_like ON public.django_session USING btree (session_key varchar_pattern_ops);
 
+CREATE INDEX faulted_requests ON public.storage_rehearsedrequest USING btree (rehearsal_id, client_id) WHERE (exchange ? 'faulted'::text);
+
 CREATE INDEX import_drafts_by_table ON public.storage_importdraft USING btree (account_id, table_name);
 
 CREATE INDEX issued_tokens_by_expiry ON public.storage_issuedtoken USING btree (expires_at);
@@ -3669,11 +3671,11 @@ INSERT INTO public.django_migrations VALUES
 	(103, 'storage', '0059_rehearsals', now()),
 	(104, 'storage', '0060_query_shapes', now()),
 	(105, 'usersessions', '0001_initial', now()),
-	(106, 'storage', '0014_squashed_0035_branch_is_whole', now()),
-	(107, 'storage', '0008_squashed_0012_retired_key', now()),
-	(108, 'storage', '0001_squashed_0007_append_only', now()),
-	(109, 'console', '0001_squashed_0005_queries', now()),
-	(110, 'console', '0007_squashed_0010_column_widths', now());
+	(106, 'storage', '0008_squashed_0012_retired_key', now()),
+	(107, 'storage', '0001_squashed_0007_append_only', now()),
+	(108, 'storage', '0014_squashed_0035_branch_is_whole', now()),
+	(109, 'console', '0007_squashed_0010_column_widths', now()),
+	(110, 'console', '0001_squashed_0005_queries', now());
 
 
 

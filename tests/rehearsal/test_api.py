@@ -116,7 +116,7 @@ def test_requests_in_their_order_by_client_and_by_fault(call, rehearsing):
     change = ExchangedChange("insert", "people", "se", "ada", "", "12ab", {"Born": 1815.0})
     lost = Exchange(
         began=1e9, ended=1e9 + 0.25, operation="InsertEntity", method="POST", table="people", changes=[change],
-        status=500, error="OperationTimedOut", rules=["applied"], applied=True,
+        status=500, error="OperationTimedOut", rules=["applied"], faulted=True, applied=True,
     )  # fmt: skip
     read = Exchange(began=1e9, ended=1e9, operation="QueryEntities", method="GET", status=200, entities=2)
     for client, number, exchange in ((python, 1, lost), (node, 1, read), (python, 2, read)):

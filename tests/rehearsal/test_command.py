@@ -51,7 +51,7 @@ def insert_untyped(rehearsal):
     began = rehearsal.started_at.timestamp()
     exchange = Exchange(
         began=began, ended=began, operation="InsertEntity", method="POST", table="people", status=201,
-        rules=["slow"], applied=True, warnings=[StrictRule.MISSING_CONTENT_TYPE],
+        rules=["throttle"], faulted=True, applied=True, warnings=[StrictRule.MISSING_CONTENT_TYPE],
     )  # fmt: skip
     RehearsedRequest.objects.create(
         rehearsal=rehearsal, client=client, number=1, at=datetime.now(UTC), request_id=uuid4(),

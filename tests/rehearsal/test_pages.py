@@ -54,7 +54,7 @@ def record(rehearsal, *exchanges, agent=SDK):
 
 
 QUERY = {"operation": "QueryEntities", "method": "GET", "table": "people", "query": "q", "status": 200}
-CUT = {**QUERY, "entities": 0, "next_token": "t", "rules": ["anywhere"]}
+CUT = {**QUERY, "entities": 0, "next_token": "t", "rules": ["anywhere"], "faulted": True}
 GET = {
     "operation": "QueryEntity",
     "method": "GET",

@@ -301,7 +301,7 @@ def read(row, **facts):
 
 def careless():
     """Return requests. One failed and was not sent again."""
-    busy = read("busy", status=503, error="ServerBusy", rules=["throttle"])
+    busy = read("busy", status=503, error="ServerBusy", rules=["throttle"], faulted=True)
     return [busy, *(read(str(number)) for number in range(8))]
 
 
