@@ -210,8 +210,8 @@ class QueryView:
     copied_bytes: int
 
     @property
-    def path(self) -> PathText:
-        return PATHS[self.it.path]
+    def path(self) -> PathText | None:
+        return PATHS.get(self.it.path)
 
     @property
     def clients(self) -> list[tuple[str, int]]:

@@ -54,6 +54,7 @@ from storage.models import (
     NoticeMute,
     NoticeRule,
     PropertyIndex,
+    QueryShape,
     RegisteredSas,
     RequestSeries,
     SeenCredential,
@@ -93,6 +94,7 @@ MEMBERS = {
     "NoticeMute": {"kind"},
     "NoticeRule": {"kind"},
     "PropertyIndex": {"state", "origin"},
+    "QueryShape": {"path"},
     "RecordedRequest": {"outcome", "operation", "authentication", "access_path"},
     "RegisteredSas": {"kind"},
     "SeenCredential": {"authentication"},
@@ -117,6 +119,7 @@ TEXTS = {
     "Notice": {"news"},
     "NoticeReader": {"code_digest"},
     "Presence": {"process"},
+    "QueryShape": {"digest"},
     "PeriodicRun": {"name"},  # each version looks for its own periodic work
     "RecordedRequest": {"error", "method", "address", "version"},
     "RegisteredSas": {"fingerprint", "label"},
@@ -209,6 +212,10 @@ class World:
         RequestSeries.objects.create(
             account=account, table_id=WHOLE, minutes=15, period=start_of(now, 15), process="",
             counts=write_counts(counts),
+        )  # fmt: skip
+        QueryShape.objects.create(
+            account=account, table_id=self.table.pk, day=now.date(), digest="x", shape="Name eq …", path="table-scan",
+            client="x", requests=1, entities=1,
         )  # fmt: skip
         used = {
             "account": account,
@@ -326,6 +333,7 @@ class World:
             for it in Activity.objects.filter(account=self.account)
         }
         results |= {f"{reverse('entities:show', args=('acme', 'people'))}?key={key}"}
+        results |= {f"{reverse('design:table', args=('acme', 'people'))}?whole=1"}
         results |= {f"{reverse('history:entity', args=('acme', 'people'))}?key={key}"}
         results |= {f"/ui/a/acme/activity/{it}" for it in ("?format=csv", "changes/?format=csv")}
         return sorted(results)
@@ -339,7 +347,8 @@ class World:
             f"notices/{self.notice.pk}", "notice-mutes", "webhooks", "notice-rules", "accounts", of, f"{of}/tables",
             "manifest", f"{of}/tables/people", f"{of}/tables/people/indexes", f"{of}/tables/people/indexes/Name",
             f"{of}/tables/people/policies", f"{of}/changes?after=oldest",
-            f"{of}/tables/people/history?pk=p&rk=r", f"{of}/metrics", f"{of}/snapshots", f"{of}/snapshots/first",
+            f"{of}/tables/people/history?pk=p&rk=r", f"{of}/tables/people/design", f"{of}/metrics",
+            f"{of}/snapshots", f"{of}/snapshots/first",
             f"{of}/branches", "accounts/branched", f"{of}/sas", f"{of}/sas/{self.sas.fingerprint}", f"{of}/members",
             f"{of}/webhooks", f"{of}/webhooks/{self.webhook.pk}", f"{of}/webhooks/{self.webhook.pk}/deliveries",
             f"{of}/notice-rules", f"{of}/comments", f"{of}/comments/{self.thread.pk}",
