@@ -22,6 +22,7 @@ from storage.design.findings import (
 )
 from storage.design.keys import KeyName, KeyPattern, find_patterns
 from storage.design.kinds import EntityKind, MixedProperty, find_kinds, find_mixed
+from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.filters.access_plan import AccessPath, plan_access
 from storage.domain.filters.ast import Filter
@@ -48,6 +49,7 @@ _SAMPLED_PAGES: Final = 12_000  # rows of the pages that they come from
 _MOST: Final = 100_000  # entities of a partition that are counted
 _KEYS: Final = (20_000, 2_000)
 _SETS: Final = (4_000, 500)
+_NEIGHBOURING, _AT_ENDS = 200, 10  # partitions whose first and last keys are examined, and their number
 _MOST_SETS: Final = 200
 _LIMIT: Final = timedelta(seconds=1)  # for each statement
 _FEWEST, _MOST_DISTINCT = 3, 5_000  # different values of a property that serves as PartitionKey
@@ -138,7 +140,7 @@ def _examine(table: Table) -> Shape:
     in_sets = sum(one.entities for one in sets)
     total = max(partitions.entities, len(keys))
     kinds, mixed = find_kinds(sets), find_mixed(sets)
-    patterns = find_patterns(keys)
+    patterns = find_patterns(keys, _neighbours(relation, keys) if len(keys) < partitions.entities else ())
     longest: Mapping[KeyName, int] = {}
     if any(pattern.pattern is KeyPattern.UNPADDED for pattern in patterns):
         with suppress(Canceled):
@@ -158,6 +160,14 @@ def _examine(table: Table) -> Shape:
         _candidate(table, partitions.entities) if partitions.number == 1 else "",
         findings,
     )
+
+
+def _neighbours(relation: str, keys: Sequence[EntityKey]) -> Sequence[EntityKey]:
+    """Return more keys of some partitions of a sample, whose keys may all be of different partitions."""
+    chosen = list(dict.fromkeys(key.partition_key for key in keys))[:_NEIGHBOURING]
+    with suppress(Canceled):
+        return sql.run_in_lane(statements.keys_at_ends(relation, chosen, _AT_ENDS), limit=_LIMIT)
+    return ()
 
 
 def _first(make: Callable[[Sampling], Statement[list[T]]], rows: int, limits: Sequence[int]) -> list[T]:

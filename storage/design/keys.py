@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from storage.domain.entities.entity import EntityKey
 
@@ -77,12 +77,15 @@ _EPOCH: Final = datetime(1, 1, 1, tzinfo=UTC)
 _FIRST_YEAR, _LAST_YEAR = 1990, 2100
 
 
-def find_patterns(keys: Sequence[EntityKey]) -> list[KeyFinding]:
-    """Return the patterns of the PartitionKeys and of the RowKeys."""
+def find_patterns(keys: Sequence[EntityKey], neighbours: Sequence[EntityKey] = ()) -> list[KeyFinding]:
+    """Return the patterns of the PartitionKeys and of the RowKeys.
+
+    ``neighbours`` are more keys of some of the partitions, to see how they are sorted; they are not counted.
+    """
     partitions = Counter(key.partition_key for key in keys)
     in_partitions = _find(KeyName.PARTITION, partitions, [list(partitions)])
     rows: defaultdict[str, list[str]] = defaultdict(list)
-    for key in keys:
+    for key in dict.fromkeys([*keys, *neighbours]):
         rows[key.partition_key].append(key.row_key)
     return [*in_partitions, *_find(KeyName.ROW, Counter(key.row_key for key in keys), list(rows.values()))]
 
@@ -113,10 +116,10 @@ def _find(name: KeyName, counted: Counter[str], groups: Sequence[Sequence[str]])
             yield finding(KeyPattern.DATE, sorted(dates), format=form)
             break
     else:
-        others = set(counted).difference(inverted, ticks, guids)
+        others = {value for values in groups for value in values}.difference(inverted, ticks, guids)
         unpadded = _find_unpadded(groups, others)
-        if unpadded is not None and len(unpadded[0]) >= _UNPADDED_SHARE * len(counted):
-            yield finding(KeyPattern.UNPADDED, *unpadded[:1], width=unpadded[1], prefix=unpadded[2])
+        if unpadded is not None and unpadded.wrong >= _UNPADDED_SHARE * len(others | counted.keys()):
+            yield finding(KeyPattern.UNPADDED, unpadded.values, width=unpadded.width, prefix=unpadded.prefix)
     cased = _find_mixed_case(groups)
     if cased:
         yield finding(KeyPattern.MIXED_CASE, cased)
@@ -163,35 +166,42 @@ def _read_time(ticks: int) -> datetime | None:
     return moment if _FIRST_YEAR <= moment.year <= _LAST_YEAR else None
 
 
-def _find_unpadded(
-    groups: Iterable[Sequence[str]], candidates: Iterable[str]
-) -> tuple[list[str], int, str] | None:
-    """Return keys that end in numbers whose order as texts is wrong, the digits of the longest, and their prefix.
+class _Unpadded(NamedTuple):
+    """Keys that end in numbers; ``wrong`` of them are in partitions where their order as texts is wrong.
 
     The first two are such a pair: the smaller number, then the larger one, which comes before it.
     """
-    allowed, wrong, width = set(candidates), set[str](), 0
+
+    values: list[str]
+    wrong: int
+    width: int  # digits of the longest number
+    prefix: str  # before the number, where all have the same
+
+
+def _find_unpadded(groups: Iterable[Sequence[str]], candidates: Iterable[str]) -> _Unpadded | None:
+    """Return the keys with the prefixes of numbers whose order is wrong."""
+    numbers = {value: match for value in candidates if (match := _NUMBER.fullmatch(value)) is not None}
+    wrong: set[str] = set()
     pair: tuple[str, str] | None = None
     prefixes: set[str] = set()
     for values in groups:
         by_prefix: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-        for value in allowed.intersection(values):
-            match = _NUMBER.fullmatch(value)
-            if match is not None:
-                by_prefix[match["prefix"]].append((match["digits"], value))
-        for prefix, numbers in by_prefix.items():
-            ordered = sorted(numbers)
-            if len(numbers) < _FEWEST or [it for it, _ in ordered] == _by_value(it for it, _ in numbers):
+        for value in numbers.keys() & values:
+            by_prefix[numbers[value]["prefix"]].append((numbers[value]["digits"], value))
+        for prefix, own in by_prefix.items():
+            ordered = sorted(own)
+            if len(own) < _FEWEST or [it for it, _ in ordered] == _by_value(it for it, _ in own):
                 continue
             prefixes.add(prefix)
             pair = pair or _wrong_pair(ordered)
-            wrong.update(value for _, value in numbers)
-            width = max(width, *(len(digits) for digits, _ in numbers))
-    if not wrong:
+            wrong.update(value for _, value in own)
+    if pair is None:
         return None
-    assert pair is not None
-    others = sorted(wrong.difference(pair), key=lambda it: (len(it), it))
-    return [*pair, *others], width, prefixes.pop() if len(prefixes) == 1 else ""
+    # the examined keys of a partition may be in order by chance
+    alike = [value for value, match in numbers.items() if match["prefix"] in prefixes]
+    width = max(len(numbers[value]["digits"]) for value in alike)
+    others = sorted(set(alike).difference(pair), key=lambda it: (len(it), it))
+    return _Unpadded([*pair, *others], len(wrong), width, prefixes.pop() if len(prefixes) == 1 else "")
 
 
 def _wrong_pair(ordered: Sequence[tuple[str, str]]) -> tuple[str, str]:

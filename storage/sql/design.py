@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm
 from storage.domain.values.encoding import unescape
+from storage.sql.arrays import texts
 from storage.sql.sampling import TYPE, Sampling
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
@@ -130,12 +131,21 @@ def _read_partitions(result: Result) -> Partitions:
 
 def keys(relation: str, sampling: Sampling) -> Statement[list[EntityKey]]:
     """Return the keys of a sample, or of all entities."""
-    text = f"SELECT pk, rk FROM {_sample(relation, sampling)}"
+    return Statement(f"SELECT pk, rk FROM {_sample(relation, sampling)}", (), Lane.FILTER, _read_keys)
 
-    def read(result: Result) -> list[EntityKey]:
-        return [EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)]
 
-    return Statement(text, (), Lane.FILTER, read)
+def _read_keys(result: Result) -> list[EntityKey]:
+    return [EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)]
+
+
+def keys_at_ends(relation: str, partitions: Sequence[str], number: int) -> Statement[list[EntityKey]]:
+    """Return the first and the last keys of some partitions: of numbers without zeroes, their order is wrong."""
+    ends = " UNION ALL ".join(
+        f"(SELECT pk, rk FROM {relation} AS e WHERE e.pk = given.pk ORDER BY rk {order} LIMIT {int(number)})"
+        for order in ("ASC", "DESC")
+    )
+    text = f"SELECT DISTINCT own.pk, own.rk FROM unnest($1::text[]) AS given (pk), LATERAL ({ends}) AS own"
+    return Statement(text, (texts(partitions),), Lane.FILTER, _read_keys)
 
 
 def longest_keys(relation: str) -> Statement[tuple[int, int]]:

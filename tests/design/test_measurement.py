@@ -3,6 +3,7 @@
 import pytest
 from django.utils import timezone
 
+from storage.design import design
 from storage.design.design import describe
 from storage.design.findings import Weight
 from storage.domain.filters.parser import parse
@@ -36,6 +37,15 @@ def test_sampled_partitions_are_near_the_truth(table, fill):
     assert 350 <= sampled.number <= 650
     classes = {it.least: it for it in sampled.classes}
     assert 8_000 <= classes[10_000].entities <= 12_000 and classes[10_000].partitions == 1
+
+
+def test_numbers_of_a_sample_are_compared_with_others_of_their_partition(table, fill, monkeypatch):
+    """Entities that were inserted one after another are of different partitions."""
+    monkeypatch.setattr(design, "_KEYS", (1_000,))
+    fill(20_000, "'p' || lpad((i % 500)::text, 3, '0')", "'order-' || i")
+    finding = kinds_of(describe(table))["unpadded-numbers"]
+    assert finding.facts["key"] == "RowKey"
+    assert finding.entities == 20_000
 
 
 @pytest.mark.parametrize(("keys", "number"), [("'all'", 1), ("CASE i WHEN 1 THEN 'all' ELSE 'one' END", 2)])
