@@ -1,7 +1,7 @@
 """Design of a table for display: findings, partitions, keys, kinds of entities and queries."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Final
 
@@ -246,7 +246,7 @@ class QueryView:
         advice = self.it.advice
         if advice is None:
             return []
-        facts = {"table": advice.copy.table if advice.copy else ""}
+        facts = asdict(advice.copy) if advice.copy else {}
         return [gettext(step) % facts for step in PATTERNS[advice.pattern].steps]
 
     @property

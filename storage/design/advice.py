@@ -31,7 +31,7 @@ class Pattern(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PatternText:
-    """Texts of a pattern; its steps may name the ``table`` of the copies."""
+    """Texts of a pattern; its steps may name the ``table`` of the copies, and expressions of their keys."""
 
     title: str
     text: str
@@ -55,7 +55,7 @@ PATTERNS: Final[Mapping[Pattern, PatternText]] = {
         (
             _MAKE_COPIES,
             _("Write both copies in one change set, which Azure applies as a whole within a partition."),
-            _("Query the partition with a range of RowKey that begins with the value."),
+            _("Query the partition with a range of RowKey. The RowKey of a copy is %(row_key)s."),
         ),
         writes_again=True,
     ),
@@ -71,7 +71,7 @@ PATTERNS: Final[Mapping[Pattern, PatternText]] = {
                 "Write each change to both tables. Azure has no transactions over partitions, so repeat a second write"
                 " that fails, for example from a queue."
             ),
-            _("Send the query to the table %(table)s, with the value as PartitionKey."),
+            _("Send the query to the table %(table)s with this PartitionKey: %(partition_key)s."),
             _("Check from time to time that the copies are in step."),
         ),
         writes_again=True,
@@ -215,7 +215,7 @@ def _copy_by(names: Sequence[str], types: dict[str, Edm], table: str, *, within:
         originals = f"{having} and not (RowKey ge '{names[0]}_' and RowKey lt '{names[0]}`')"
         copy = SecondCopy("PartitionKey", row_key, filter=originals)
         return Advice(Pattern.SECOND_COPY_WITHIN, tuple(names), copy)
-    name = "".join(it[:1].upper() + it[1:] for it in names if it.isalnum())
+    name = "".join(it[:1].upper() + it[1:] for it in names if it.isalnum() and it.isascii())
     copy = SecondCopy(
         texts[0] if len(texts) == 1 else f"concat({_joined(texts)})",
         f"concat({_joined(['PartitionKey', 'RowKey'])})",

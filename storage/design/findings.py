@@ -329,7 +329,7 @@ def _mend_key(pattern: KeyFinding, longest: Mapping[KeyName, int]) -> dict[str, 
             expression = f"pad({key}, {width})"
         case KeyPattern.DATE:
             expression = f"substring(string(datetime({key}, '{pattern.format}')), 0, 10)"
-        case KeyPattern.MIXED_CASE:
+        case KeyPattern.MIXED_CASE if pattern.key is KeyName.PARTITION:  # RowKeys would be the same
             expression = f"lower({key})"
         case _:
             return None

@@ -66,6 +66,7 @@ _DATES: Final = (
     ("M-d-yyyy", re.compile(r"(?P<M>[0-9]{1,2})-(?P<d>[0-9]{1,2})-(?P<y>[0-9]{4})")),
     ("yyyy-M-d", re.compile(r"(?P<y>[0-9]{4})-(?P<M>[0-9]{1,2})-(?P<d>[0-9]{1,2})")),
 )
+_LENGTHS_OF_DATES: Final = range(8, 11)
 _SORTED_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # characters that clients have to encode in addresses or double in filters; the service refuses others itself
 _DIFFICULT: Final = re.compile(r"[%'+&\s]|[^\x20-\x7e]")
@@ -110,8 +111,9 @@ def _find(name: KeyName, counted: Counter[str], groups: Sequence[Sequence[str]])
             yield finding(pattern, values, moments=tuple(moments))
     if _are_most(guids, counted, total):
         yield finding(KeyPattern.GUID, guids)
+    possible = [value for value in counted if len(value) in _LENGTHS_OF_DATES]
     for form, expression in _DATES:
-        dates = [value for value in counted if _is_date(expression, value)]
+        dates = [value for value in possible if _is_date(expression, value)]
         if _are_most(dates, counted, total) and not all(map(_SORTED_DATE.fullmatch, dates)):
             yield finding(KeyPattern.DATE, sorted(dates), format=form)
             break

@@ -78,3 +78,23 @@ def test_the_command_refuses_unknown_kinds_and_tables(run, table):
         with pytest.raises(CommandError) as refused:
             run(*arguments)
         assert refused.value.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "moved"),
+    [
+        ("unpadded-numbers", [("p", "order-9"), ("p", "order-10")], 1),
+        ("unpadded-numbers", [("p", "o'9"), ("p", "o'10")], 1),
+        ("unsorted-dates", [("p", "27.11.2026"), ("p", "01.12.2026")], 2),
+        ("unsorted-dates", [("p", "1-31-2026"), ("p", "12-1-2026")], 2),
+        ("mixed-case", [("Shop", "a"), ("shop", "b")], 1),
+    ],
+)
+def test_edits_of_findings_mend_keys(call, add_entity, kind, keys, moved):
+    for partition_key, row_key in keys:
+        add_entity(partition_key, row_key, Name="Ada")
+    ask = call("max", "write")
+    findings = {it["kind"]: it for it in ask("GET", PATH).json()["findings"]}
+    edit = findings[kind]["edit"] | {"dry_run": True}
+    done = ask("POST", "accounts/acme/tables/people/bulk-edit", edit).json()
+    assert (done["moved"], done["skipped"], done["obstacles"]) == (moved, 0, [])

@@ -72,7 +72,7 @@ def test_what_its_requests_do(visit, people, send):
     assert "Table scan Email eq … Sent about 50 times · app/1.0" in shown
     assert "Up to 3,000 entities for one query. It reads 3,000 for each that it returns." in shown
     assert "Second copy in another table" in shown
-    assert "Send the query to the table peopleByEmail, with the value as PartitionKey." in shown
+    assert "Send the query to the table peopleByEmail with this PartitionKey: Email." in shown
     assert "Point PartitionKey eq … and RowKey eq …" in shown
 
 
