@@ -1,7 +1,7 @@
 """Advice on queries: the access path of each shape, and the pattern of keys that would serve it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -211,9 +211,7 @@ def _copy_by(names: Sequence[str], types: dict[str, Edm], table: str, *, within:
     having = " and ".join(f"isset({name})" for name in names)
     if within:
         row_key = f"concat('{names[0]}_', {_joined([*texts, 'RowKey'])})"
-        # the character after _ ends the range of the copies
-        originals = f"{having} and not (RowKey ge '{names[0]}_' and RowKey lt '{names[0]}`')"
-        copy = SecondCopy("PartitionKey", row_key, filter=originals)
+        copy = SecondCopy("PartitionKey", row_key, filter=f"{having} and {_is_no_copy(names[0])}")
         return Advice(Pattern.SECOND_COPY_WITHIN, tuple(names), copy)
     name = "".join(it[:1].upper() + it[1:] for it in names if it.isalnum() and it.isascii())
     copy = SecondCopy(
@@ -223,6 +221,31 @@ def _copy_by(names: Sequence[str], types: dict[str, Edm], table: str, *, within:
         having,
     )
     return Advice(Pattern.SECOND_COPY_ACROSS, tuple(names), copy)
+
+
+def _is_no_copy(name: str) -> str:
+    """Return a condition for all entities but second copies whose RowKey begins with a property."""
+    # the character after _ ends the range of the copies
+    return f"not (RowKey ge '{name}_' and RowKey lt '{name}`')"
+
+
+def exclude_copies(uses: Sequence[QueryUse]) -> list[QueryUse]:
+    """Let the filter of each second copy leave out the copies that other advice makes in the same table."""
+    within = dict.fromkeys(
+        use.advice.properties[0]
+        for use in uses
+        if use.advice is not None and use.advice.pattern is Pattern.SECOND_COPY_WITHIN
+    )
+    return [_exclude(use, list(within)) for use in uses]
+
+
+def _exclude(use: QueryUse, names: Sequence[str]) -> QueryUse:
+    if use.advice is None or use.advice.copy is None:
+        return use
+    copy = use.advice.copy
+    others = [condition for name in names if (condition := _is_no_copy(name)) not in copy.filter]
+    changed = replace(copy, filter=" and ".join(filter(None, (copy.filter, *others))))
+    return replace(use, advice=replace(use.advice, copy=changed))
 
 
 def _joined(texts: Sequence[str]) -> str:

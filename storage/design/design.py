@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from django.utils import timezone
 
-from storage.design.advice import QueryUse, advise, read_shape
+from storage.design.advice import QueryUse, advise, exclude_copies, read_shape
 from storage.design.findings import (
     Finding,
     PartitionTraffic,
@@ -108,7 +108,7 @@ def describe(table: Table) -> Design:
     now = timezone.now()
     shape = _shape_of(table)
     counts = query_shapes.read(table.pk, (now - timedelta(days=_DAYS)).date())
-    queries = [_describe_query(count, shape, table.name) for count in counts]
+    queries = exclude_copies([_describe_query(count, shape, table.name) for count in counts])
     traffic = read_traffic(table.account_id, table.pk, now)
     findings = [
         *find_about_partitions(shape.partitions, traffic, shape.candidate),

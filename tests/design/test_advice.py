@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.design.advice import Pattern, QueryUse, advise
+from storage.design.advice import Pattern, QueryUse, advise, exclude_copies
 from storage.design.findings import Weight, find_about_queries
 from storage.domain.filters.access_plan import AccessPath, plan_access
 from storage.domain.filters.parser import parse
@@ -98,3 +98,15 @@ def test_a_query_that_was_sent_a_few_times_is_a_hint():
         for it in find_about_queries([use(AccessPath.TABLE_SCAN, number, 0, 5_000)])
     ]
     assert weights == [Weight.HINT, Weight.PROBLEM]
+
+
+def test_copies_leave_out_those_of_other_advice_in_the_same_table():
+    queries = ["PartitionKey eq 'a' and Email eq 'a@b'", "Email eq 'a@b'", "RowKey eq 'b'"]
+    uses = [QueryUse(shape(it), 1, True, advise(shape(it), TYPES, "people")) for it in queries]
+    own = "not (RowKey ge 'Email_' and RowKey lt 'Email`')"
+    assert [it.advice.copy.filter for it in exclude_copies(uses)] == [
+        f"isset(Email) and {own}",
+        f"isset(Email) and {own}",
+        own,
+    ]
+    assert [it.advice.copy.filter for it in exclude_copies(uses[1:])] == ["isset(Email)", ""]
