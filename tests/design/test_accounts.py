@@ -85,7 +85,7 @@ def edit(server: LiveServer, token: str, table: str, body: Mapping[str, Any]) ->
 
 
 def read(service: TableServiceClient, table: str, query: str) -> list[dict[str, Any]]:
-    """Return the properties of what a query finds, without the keys."""
+    """Return the properties of the entities that a query finds, without the keys."""
     found = service.get_table_client(table).query_entities(query)
     keys = ("PartitionKey", "RowKey")
     return sorted(({name: it[name] for name in it if name not in keys} for it in found), key=str)
@@ -113,11 +113,11 @@ def test_findings_are_the_true_ones_and_their_edits_mend_them(
     ]
     address = server.connection_string.replace(server.account, ACCOUNT)
     with TableServiceClient.from_connection_string(address) as service:
-        wanted = [read(service, example.table, before) for _, before, _ in queries]
-        assert all(wanted)
+        originals = [read(service, example.table, before) for _, before, _ in queries]
+        assert all(originals)
         for body in copies:
             edit(server, token, example.table, body)
-        assert [read(service, copy, after) for copy, _, after in queries] == wanted
+        assert [read(service, copy, after) for copy, _, after in queries] == originals
     assert [path_of(after) < path_of(before) for _, before, after in queries] == [True] * len(queries)
     for body in edits:
         if body not in copies:
