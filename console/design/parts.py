@@ -12,8 +12,10 @@ from storage.tables import tables
 
 
 def find_query(context: Context) -> dict[str, Any]:
-    """Return the address of the design for the query of a grid."""
+    """Return the address of the design for the query of a grid; empty if it is a good one."""
     account, table, state = context["account"], context["table"], context["state"]
+    if not context["explanation"]["advice"]:
+        return {"design_address": ""}
     return {"design_address": address_of("design:table", account.name, table.name, f=state.filter)}
 
 

@@ -13,9 +13,11 @@ from console.site.access import account_required, table_page
 from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
 from storage.design import design
+from storage.design.advice import read_shape
 from storage.domain.access.roles import Capability
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.filters.ast import Filter
+from storage.domain.requests.cleaning import LEFT_OUT
 from storage.editing.filters.diagnosis import parse_filter
 from storage.models import Account, Table
 
@@ -48,8 +50,12 @@ def _address(request: HttpRequest) -> str:
 
 
 def _read_filter(request: HttpRequest) -> Filter | None:
+    """Return the filter in the address, which may be one of the request log, without its values."""
+    text = request.GET.get("f", "")
+    if LEFT_OUT in text:
+        return read_shape(text)
     try:
-        return parse_filter(request.GET.get("f", ""), timezone.now())
+        return parse_filter(text, timezone.now())
     except StorageError:
         return None
 

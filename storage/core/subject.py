@@ -85,7 +85,7 @@ class Slot(Enum):
     OVERVIEW_SOURCES = "ways to get tables, below the overview of an account that has none: account, may"
     TABLE_PEOPLE = "between the tabs of a table and what one can do with it: account, frame"
     ENTITY_PEOPLE = "above what an entity has now: nothing but what every page has"
-    QUERY_ADVICE = "below the explanation of a query's access path: account, table, state"
+    QUERY_ADVICE = "below the explanation of a query's access path: account, table, state, explanation"
     REQUEST_QUERY = "below how a logged query ran: account, shown"
     OVERVIEW_CARDS = "cards beside the overview of an account: account"
     REQUEST_FACTS = "among the details of a request in the log, in a list of terms: account, shown"

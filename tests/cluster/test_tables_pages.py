@@ -31,6 +31,7 @@ def test_its_pages_work(distributed, visit):
         "/activity/histogram/",
         "/activity/revert/?table=people&from=2020-01-01T00:00",
         "/t/people/count/",
+        "/t/people/design/?whole=1",
         "/t/people/facets/",
         "/t/people/past/histogram/",
         "/t/people/live/",

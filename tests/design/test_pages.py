@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from urllib.parse import quote
 
 import pytest
 from django.utils.html import strip_tags
@@ -9,6 +10,7 @@ from django.utils.html import strip_tags
 from storage.design import design
 from storage.domain.errors import OperationTimedOut
 from storage.tables import tables
+from tests.requests.test_pages import keep
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/ui/a/acme/t/people/design/"
@@ -108,6 +110,16 @@ def test_the_account_lists_tables_with_problems(visit, people, account):
     assert "calm none" in page
 
 
-def test_the_grid_leads_to_what_would_serve_its_query(visit, people):
-    grid = visit("victor").get("/ui/a/acme/t/people/", {"f": "Email eq 'a@b'"})
-    assert f"{PAGE}?f=Email+eq+%27a%40b%27" in links(grid)
+def test_the_grid_and_the_request_log_lead_to_what_would_serve_a_query(visit, people, account):
+    costly = "Email eq 'a@b'"
+    slow = keep(account, query=f"$filter={costly}".encode(), searched=costly)
+    victor = visit("victor")
+    assert f"{PAGE}?f=Email+eq+%27a%40b%27" in links(victor.get("/ui/a/acme/t/people/", {"f": costly}))
+    [logged] = [
+        it for it in links(victor.get(f"/ui/a/acme/requests/{slow.request_id}/")) if "/design/?f=" in it
+    ]
+    assert "Your query Table scan Email eq …" in text(victor.get(logged, headers=PART))
+    good = "PartitionKey eq 'p1' and RowKey eq 'order-1'"
+    read = keep(account, query=f"$filter={good}".encode(), searched=good)
+    for page in ("/ui/a/acme/t/people/?f=" + quote(good), f"/ui/a/acme/requests/{read.request_id}/"):
+        assert not any("/design/?f=" in it for it in links(victor.get(page)))
