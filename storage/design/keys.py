@@ -225,5 +225,11 @@ def _find_mixed_case(groups: Iterable[Sequence[str]]) -> list[str]:
         folded: defaultdict[str, set[str]] = defaultdict(set)
         for value in values:
             folded[value.casefold()].add(value)
-        alike += sorted(value for same in folded.values() if len(same) > 1 for value in same)
+        # short random keys differ only in case by chance, and are seldom in one case throughout
+        several = (same for same in folded.values() if len(same) > 1 and any(map(_is_in_one_case, same)))
+        alike += sorted(value for same in several for value in same)
     return alike
+
+
+def _is_in_one_case(value: str) -> bool:
+    return value in (value.lower(), value.upper())

@@ -57,6 +57,7 @@ def test_patterns_of_row_keys(rows, pattern, examples):
         ["7e1", "7e12", "a3", "b44", "c5", "d666", "e7", "f88"],  # hexadecimal: few are numbers by chance
         ["31.12.9999", "x"],
         ["0" * 19, "1" * 19],  # no time that a table has
+        ["1MBFDx", "1MbFDx"],  # random, and alike by chance
         ["a", "b", ""],
     ],
 )
