@@ -58,8 +58,26 @@ def find_kinds(sets: Sequence[PropertySet]) -> list[EntityKind]:
             kinds.append(kind)
         kind.entities += one.entities
         kind.properties.update(dict.fromkeys(names, one.entities))
-    kinds.sort(key=lambda it: -it.entities)
+    kinds = _merge(sorted(kinds, key=lambda it: -it.entities))
     return [_describe(kind, kinds) for kind in kinds[:_MOST]]
+
+
+def _merge(kinds: Sequence[Kind]) -> list[Kind]:
+    """Merge each kind into a larger one from which no property tells it apart, as with many optional properties."""
+    merged: list[Kind] = []
+    for kind in kinds:
+        larger = next((other for other in merged if not _differ(kind, other)), None)
+        if larger is None:
+            merged.append(kind)
+        else:
+            larger.entities += kind.entities
+            larger.properties.update(kind.properties)
+    return merged if len(merged) == len(kinds) else _merge(sorted(merged, key=lambda it: -it.entities))
+
+
+def _differ(kind: Kind, other: Kind) -> bool:
+    """Return whether all entities of one kind have a property that no entity of the other has."""
+    return any(one.always - two.properties.keys() for one, two in ((kind, other), (other, kind)))
 
 
 def _are_alike(names: set[str], others: set[str]) -> bool:

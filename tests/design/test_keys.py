@@ -1,6 +1,7 @@
 """Patterns of keys and kinds of entities, and keys that only resemble them."""
 
 from collections import Counter
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -126,6 +127,13 @@ def test_one_kind_needs_no_filter_and_a_subset_is_told_by_what_it_lacks():
     assert [it.filter for it in find_kinds(sets(("A B", 3)))] == [""]
     kinds = find_kinds(sets(("A B C D E F", 3), ("A B", 2)))
     assert [it.filter for it in kinds] == ["isset(C)", "not isset(C)"]
+
+
+def test_optional_properties_make_no_kinds():
+    optional = [f"O{number}" for number in range(8)]
+    combined = [" ".join(["Name", *some]) for number in range(4) for some in combinations(optional, number)]
+    [kind] = find_kinds(sets(*[(names, 1) for names in combined]))
+    assert kind.entities == len(combined)
 
 
 def test_mixed_properties_name_their_types_by_frequency():
