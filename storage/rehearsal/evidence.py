@@ -225,6 +225,19 @@ class ClientLog:
         return alike[bisect_left(alike, attempt.ended, key=lambda it: it.began) :]
 
     @cached_property
+    def simultaneous(self) -> Collection[str]:
+        """Request ids of attempts during which the client asked for the same again."""
+        request_ids: set[str] = set()
+        for alike in self.alike.values():
+            latest = alike[0]  # the one that ends last so far
+            for attempt in alike[1:]:
+                if attempt.began < latest.ended:
+                    request_ids |= {attempt.request_id, latest.request_id}
+                if attempt.ended > latest.ended:
+                    latest = attempt
+        return request_ids
+
+    @cached_property
     def touching(self) -> Mapping[Key, Sequence[Attempt]]:
         """Attempts that read or change an entity by its keys."""
         groups: dict[Key, list[Attempt]] = {}

@@ -56,12 +56,7 @@ def find_ignored_token(log: ClientLog) -> Iterator[Case]:
 
 def _is_hedged(log: ClientLog, attempt: Attempt) -> bool:
     """Return whether the same page was asked for twice at the same time, so that one answer is of no use."""
-    if log.is_sequential or attempt.identity is None:
-        return False
-    return any(
-        it is not attempt and it.began < attempt.ended and attempt.began < it.ended
-        for it in log.alike[attempt.identity]
-    )
+    return not log.is_sequential and attempt.request_id in log.simultaneous
 
 
 def _judge(log: ClientLog, pages: _Pages) -> Iterator[Case]:

@@ -1,9 +1,9 @@
 """Findings about writes without an answer, and about writes over the changes of others."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice, pairwise
@@ -153,21 +153,19 @@ def find_delete_repeated(log: ClientLog) -> Iterator[Case]:
 
 def _conflicts(log: ClientLog, error: str) -> Iterator[tuple[Attempt, Attempt]]:
     """Yield committed writes without their answer, and the same write later with an error, if it came next."""
+    answered = {
+        identity: [it for it in alike if not it.is_retryable and not it.is_left]
+        for identity, alike in log.alike.items()
+    }
     for attempt in log.attempts:
         if not attempt.is_ambiguous or not attempt.exchange.changes or attempt.identity is None:
             continue
-        answered = (it for it in _later(log, attempt) if not it.is_retryable and not it.is_left)
-        repeated = next(answered, None)
-        if repeated is not None and repeated.exchange.error == error:
-            yield attempt, repeated
-
-
-def _later(log: ClientLog, attempt: Attempt) -> Iterable[Attempt]:
-    """Return the same request later; a client that has left repeats it before the first one ends."""
-    if not attempt.is_left:
-        return log.alike_after(attempt)
-    assert attempt.identity is not None
-    return (it for it in log.alike[attempt.identity] if it.began > attempt.began)
+        later = answered[attempt.identity]
+        # a client that has left repeats a request before the first one ends
+        find, since = (bisect_right, attempt.began) if attempt.is_left else (bisect_left, attempt.ended)
+        place = find(later, since, key=lambda it: it.began)
+        if place < len(later) and later[place].exchange.error == error:
+            yield attempt, later[place]
 
 
 def _is_looked_after(log: ClientLog, conflict: Attempt, keys: Sequence[Key], *, is_read_only: bool) -> bool:
