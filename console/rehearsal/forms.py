@@ -112,7 +112,7 @@ class SetForm(forms.Form):
         text: str = self.cleaned_data["rules"]
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             position = {"line": getattr(error, "lineno", 1), "column": getattr(error, "colno", 1)}
             raise forms.ValidationError(
                 _("This is not JSON: there is an error in line %(line)s, column %(column)s."), params=position

@@ -161,6 +161,7 @@ def test_own_sets_are_added_changed_and_restored(visit, allowed):
     assert 'value="my-flaky"' in proposed and "internal-error" in proposed
     for rules, message in (
         ("[", "This is not JSON: there is an error in line 1, column 2."),
+        ("[" * 100_000, "This is not JSON"),
         ("[]", "Rules are a list of 1 to 32 objects."),
         ('[{"effect": "throttle", "when": {"share": 2}}]', "Rule 1: “share” must be a number from 0 to 1."),
     ):
