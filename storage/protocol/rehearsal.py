@@ -147,7 +147,7 @@ async def _count_refused(progress: Progress, service: Service) -> RehearsedReque
     if not may_count(account):
         return None
     try:
-        call = await account.rehearser.begin(read_refused_facts(progress), service.run)
+        call = await account.rehearser.begin(read_refused_facts(progress, account.kind), service.run)
     except StorageError:
         return None
     call.fault = None

@@ -25,6 +25,7 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.requests.routes import Target, TargetKind
 from storage.domain.requests.series import write_credential
 from storage.domain.values.etag import write_etag
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.protocol import batch, formats
 from storage.protocol.call import Call
@@ -73,8 +74,10 @@ class RehearsedRequest:
         fault = self.call.fault
         if fault is None:
             return
-        self.struck += fault.names(treatment)
-        self.is_faulted = self.is_faulted or treatment is not Treatment.DELAY
+        names = fault.names(treatment)
+        self.struck += names
+        if names and treatment is not Treatment.DELAY:
+            self.is_faulted = True
         if treatment is Treatment.FAILURE:
             self.delivery = fault.delivery
             self.is_failure = fault.delivery is not Delivery.SLOW
@@ -154,15 +157,15 @@ def _queried_partition(call: Call, read: ReadRequest) -> str | None:
     return None
 
 
-def read_refused_facts(progress: Progress) -> RequestFacts:
-    """Return the facts of a request that was refused before its operation."""
+def read_refused_facts(progress: Progress, kind: AccountKind) -> RequestFacts:
+    """Return the facts of a request that an account of a kind refused before its operation."""
     observe(progress)
     observed, credential = progress.observed, progress.observed.credential
     name = credential.name if credential is not None else ""
     is_known = observed.authentication is not Authentication.ANONYMOUS
     table = ""
     with suppress(StorageError):
-        table = fold_table_name(observed.table) if observed.table else ""
+        table = fold_table_name(observed.table, kind) if observed.table else ""
     return RequestFacts(
         operation=None,
         table=table,

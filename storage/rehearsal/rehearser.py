@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -31,8 +32,10 @@ from storage.domain.errors import (
     InvalidHeaderValue,
     OperationTimedOut,
     ServerBusy,
+    StorageError,
 )
 from storage.domain.refusals import Refused
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.models import Account, Table
 from storage.models import Rehearsal as RehearsalRow
@@ -42,7 +45,7 @@ from storage.rehearsal.records import dump_exchange
 from storage.rehearsal.rules import ANY, EFFECTS, Effect, Per, Rule, read_rules
 from storage.sql import rehearsals as sql
 from storage.sql.django import storable_text
-from storage.sql.rehearsals import RECORDED, Counted, Rate
+from storage.sql.rehearsals import Counted, Rate
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +54,7 @@ Chance = Callable[[str], float]  # a random number by its purpose
 
 _ANY_ANSWERS: Final = ("timeout", "close", "reset")
 _CLIENT_LIMIT: Final = 256  # characters of a user agent, and of a credential
+_LONGEST_DELAY: Final = 60.0  # seconds, of all rules together
 _ASKED: Final = -1  # place of the rule that a request asks for itself
 
 _TREATMENTS: Final = {
@@ -64,17 +68,21 @@ _TREATMENTS: Final = {
 class AccountRehearser(Rehearser):
     """Rehearser of an account; without a running rehearsal, it serves requests that ask for a fault themselves."""
 
-    def __init__(self, account_id: int, row: RehearsalRow | None) -> None:
-        self._account_id = account_id
+    def __init__(self, account: Account, row: RehearsalRow | None) -> None:
+        self._account_id = account.pk
         self._row = row
+        self._table = ""
         self._rules: tuple[Rule, ...] = ()
         self._ends_at = 0.0
-        self._policy_delay = 0.0
         if row is not None:
-            self._rules = read_rules(row.rules)
+            kind = AccountKind(account.kind)
+            self._table = _fold(row.table_name, kind)
+            self._rules = tuple(
+                replace(rule, when=replace(rule.when, table=_fold(rule.when.table, kind)))
+                for rule in read_rules(row.rules)
+            )
             self._ends_at = row.ends_at.timestamp()
-            late = [rule.number("seconds") for rule in self._rules if rule.effect is Effect.LATE_POLICIES]
-            self._policy_delay = max(late, default=0.0)
+        self._late = [rule for rule in self._rules if rule.effect is Effect.LATE_POLICIES]
 
     @property
     def _is_running(self) -> bool:
@@ -85,9 +93,10 @@ class AccountRehearser(Rehearser):
         return asked is not None or (self._row is not None and time.time() < self._ends_at)
 
     def policy_delay(self, table: str) -> float:
-        if not self._policy_delay or not self._is_running or not self._is_about(table):
+        if not self._late or not self._is_running or not self._is_about(table):
             return 0.0
-        return self._policy_delay
+        seconds = [rule.number("seconds") for rule in self._late if rule.when.table in ("", table)]
+        return max(seconds, default=0.0)
 
     def former_policies(self, table_id: int, delay: float) -> Mapping[str, AccessPolicy] | None:
         table = Table(pk=table_id, account_id=self._account_id)
@@ -95,8 +104,7 @@ class AccountRehearser(Rehearser):
         return None if former is None else {it.identifier: it.policy or AccessPolicy() for it in former}
 
     def _is_about(self, table: str) -> bool:
-        name = self._row.table_name if self._row is not None else ""
-        return not name or fold_table_name(name) == table
+        return self._table in ("", table)
 
     async def begin(self, facts: RequestFacts, run: Run) -> RehearsedCall:
         asked = None if facts.asked is None else _read_asked(facts.asked)
@@ -151,10 +159,17 @@ def find(account: Account) -> AccountRehearser | None:
         return None
     row = rehearsals.running(account)
     try:
-        return AccountRehearser(account.pk, row)
+        return AccountRehearser(account, row)
     except Refused as refused:  # a newer version has written the rules
         logger.warning("The rules of the rehearsal %s cannot be read: %s", row, refused)
-        return AccountRehearser(account.pk, None)
+        return AccountRehearser(account, None)
+
+
+def _fold(table: str, kind: AccountKind) -> str:
+    """Return the identity of a table; a name that no table can have stays as it is, and no request is about it."""
+    with suppress(StorageError):
+        return fold_table_name(table, kind) if table else ""
+    return table
 
 
 def _middle(facts: RequestFacts, purpose: str) -> float:
@@ -180,7 +195,7 @@ def _treat(fault: Fault, rule: Rule, chance: Chance) -> Fault:
     match rule.effect:
         case Effect.DELAY:
             delay = lognormal(rule.number("p50"), rule.number("p99"), chance("delay")) / 1000
-            return replace(fault, delay=fault.delay + delay)
+            return replace(fault, delay=min(fault.delay + delay, _LONGEST_DELAY))
         case Effect.SHORT_PAGE:
             is_empty = chance("empty") < rule.number("empty")
             return replace(fault, cut=PageCut(chance("place"), is_empty, rule.word("at") == "partition"))
@@ -252,7 +267,7 @@ class _Call(RehearsedCall):
         self._rates = rates
 
     async def finish(self, exchange: Exchange, request_id: str) -> None:
-        if self._rehearsal is None or self._counted is None or self._counted.number > RECORDED:
+        if self._rehearsal is None or self._counted is None or not self._counted.is_recorded:
             return
         is_query = exchange.operation == Operation.QUERY_ENTITIES and exchange.entities is not None
         charge = max(0, (exchange.entities or 0) - 1) if is_query and self._rates else 0

@@ -10,7 +10,6 @@ from storage.core.rehearsals import RequestFacts
 from storage.domain.access.grants import DELETES, WRITES, Operation
 from storage.domain.refusals import Refused
 from storage.domain.translation import mark as _
-from storage.domain.values.names import fold_table_name
 from storage.rehearsal.subject import RehearsalReason
 
 RULES_LIMIT: Final = 32
@@ -58,7 +57,7 @@ class EffectForm:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     operations: frozenset[Operation] | None = None  # the only ones that it is about
     only_secondary: bool = False
-    is_chosen: bool = True  # for each request; False: it holds all the time
+    is_chosen: bool = True  # for each request; False: it holds all the time, for a table or all of them
 
 
 ANY: Final = "any"
@@ -147,7 +146,7 @@ class When:
     """Conditions of a rule; all must hold, and the defaults always do."""
 
     operations: tuple[str, ...] = ()  # names of operations or groups
-    table: str = ""
+    table: str = ""  # to be folded by the kind of the account
     partition: str | None = None
     key_from: str | None = None  # PartitionKeys from here
     key_before: str | None = None  # to below here
@@ -163,7 +162,7 @@ class When:
         """Return whether a request meets the conditions that do not need a count."""
         if self.operations and facts.operation not in _operations(self.operations):
             return False
-        if self.table and facts.table != fold_table_name(self.table):
+        if self.table and facts.table != self.table:
             return False
         if self.partition is not None and facts.partition != self.partition:
             return False
@@ -276,7 +275,7 @@ def _read_rule(number: int, written: object) -> Rule:
     name = members.pop("name", effect)
     if not isinstance(name, str) or not _RULE_NAME.fullmatch(name):
         raise Refused(RehearsalReason.RULE_NAME, number=number, most=NAME_LIMIT)
-    when = _read_when(number, members.pop("when", {}))
+    when = _read_when(number, members.pop("when", {}), Effect(effect))
     forms = EFFECTS[Effect(effect)].parameters
     for member, value in members.items():
         if member not in forms:
@@ -297,11 +296,13 @@ def _is_number(value: object, least: float, most: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
-def _read_when(number: int, written: object) -> When:
+def _read_when(number: int, written: object, effect: Effect) -> When:
     if not isinstance(written, Mapping):
         raise Refused(RehearsalReason.RULE_WHEN, number=number)
     values: dict[str, Any] = {}
     for member, value in written.items():
+        if not EFFECTS[effect].is_chosen and member != "table":
+            raise _refuse_member(number, f"when.{member}", ("when.table",))
         values[member] = _read_condition(number, str(member), value)
     if values.get("per") and not values.get("rate"):
         raise Refused(RehearsalReason.RULE_WITHOUT_RATE, number=number)

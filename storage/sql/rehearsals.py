@@ -4,10 +4,13 @@ import json
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from storage.domain.requests.cleaning import LEFT_OUT
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 # requests of a client that are recorded; all are counted
 RECORDED: Final = 50_000
+# clients that are told apart, because a client can invent any number of names
+CLIENTS: Final = 1_000
 
 
 class Rate(NamedTuple):
@@ -25,14 +28,25 @@ class Counted(NamedTuple):
     number: int  # position among the client's requests, from 1
     matches: Sequence[int]  # for each rule, how many of them it is about
     exceeded: frozenset[int]  # rules above whose rates it is
+    is_other: bool = False  # its client is counted together with others
+
+    @property
+    def is_recorded(self) -> bool:
+        return self.number <= RECORDED and not self.is_other
 
 
 # A bucket holds as much as its rate allows in a second. A request above it adds nothing, as it is refused.
 # Both statements lock rates in the same order, so that they never wait for each other in a circle.
-_COUNT: Final = """
-WITH counted AS (
+_COUNT: Final = f"""
+WITH named AS (
+    SELECT NOT EXISTS (
+            SELECT FROM storage_rehearsalclient WHERE rehearsal_id = $1::bigint AND agent = $2 AND credential = $3
+        ) AND (SELECT count(*) FROM storage_rehearsalclient WHERE rehearsal_id = $1::bigint) >= {CLIENTS} AS is_other
+), counted AS (
     INSERT INTO storage_rehearsalclient AS c (rehearsal_id, agent, credential, requests, matches)
-    VALUES ($1::bigint, $2, $3, 1, $4::jsonb)
+    SELECT $1::bigint, CASE WHEN is_other THEN '{LEFT_OUT}' ELSE $2 END, CASE WHEN is_other THEN '' ELSE $3 END,
+        1, $4::jsonb
+    FROM named
     ON CONFLICT (rehearsal_id, agent, credential) DO UPDATE
     SET requests = c.requests + 1,
         matches = (SELECT jsonb_agg(before::text::bigint + added::text::bigint ORDER BY place)
@@ -56,7 +70,8 @@ WITH counted AS (
         WHERE s.rule = r.rule AND s.scope = r.scope)
     RETURNING rule, exceeded
 )
-SELECT id, requests, matches, coalesce((SELECT jsonb_agg(rule) FROM filled WHERE exceeded), '[]') FROM counted
+SELECT id, requests, matches, coalesce((SELECT jsonb_agg(rule) FROM filled WHERE exceeded), '[]'), is_other
+FROM counted CROSS JOIN named
 """
 
 _RECORD: Final = """
@@ -105,6 +120,7 @@ def _read_counted(result: Result) -> Counted:
         integer_at(result, 0, 1),
         json.loads(text_at(result, 0, 2)),
         frozenset(json.loads(text_at(result, 0, 3))),
+        text_at(result, 0, 4) == "t",
     )
 
 

@@ -13,11 +13,12 @@ import pytest
 from storage.domain.refusals import Refused
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Rehearsal, RehearsalClient, RehearsalRate, RehearsedRequest
-from storage.rehearsal import rehearsals
+from storage.rehearsal import rehearsals, rehearser
 from storage.rehearsal.chance import name_client
 from storage.rehearsal.rules import dump_rules, read_rules
 from storage.rehearsal.sets import READY
 from storage.runtime.threads import in_thread
+from storage.sql import rehearsals as sql
 from tests.protocol.test_table_service import ACCOUNT, JSON, KEY, running, sender
 from tests.rehearsal.rehearsing import MARK, asking, exchanges, rehearsing, start, stop
 from tests.wire import tokens
@@ -172,6 +173,33 @@ async def test_a_rehearsal_of_a_table_leaves_others_alone():
         assert len(await exchanges()) == 1
 
 
+async def test_names_of_tables_are_compared_as_in_the_account():
+    async with rehearsing(AccountKind.COSMOS) as (_, send):
+        await create(send, "People", "people", "my-pets")
+        requests = [("GET", f"/{name}()") for name in ("People", "people", "my-pets")]
+        for when, table, given in (
+            ({"table": "People"}, "", ["error", 200, 200]),
+            ({}, "People", ["error", 200, 200]),
+            ({"table": "my-pets"}, "", [200, 200, "error"]),
+            ({}, "my-pets", [200, 200, "error"]),
+            ({"table": "no/table"}, "", [200, 200, 200]),
+        ):
+            started = await start({"effect": "error", "when": when}, table=table)
+            assert await statuses(send, *requests) == given
+            await stop(started)
+
+
+async def test_a_client_with_many_names_is_not_told_apart_for_ever(monkeypatch):
+    monkeypatch.setattr(sql, "_COUNT", sql._COUNT.replace(f">= {sql.CLIENTS}", ">= 2"))
+    async with rehearsing() as (_, send):
+        await start({"effect": "error", "when": {"nth": [2]}})
+        answers = [await send("GET", "/Tables", headers={**JSON, "User-Agent": name}) for name in "abcda"]
+        assert [answer.status for answer in answers] == [200, 200, 200, 500, 500]
+        rows = await in_thread(lambda: list(RehearsalClient.objects.values_list("agent", "requests")))
+        assert sorted(rows) == [("a", 2), ("b", 1), ("…", 2)]
+        assert len(await exchanges()) == 3
+
+
 async def test_rates_throttle_what_exceeds_them():
     entity = {"PartitionKey": "p", "N": 1}
     async with rehearsing() as (_, send):
@@ -220,6 +248,18 @@ async def test_a_malformed_wish_is_refused_before_anything_is_done():
             assert (refused.status, MARK in refused.headers) == (400, False), asked
             assert refused.error == "InvalidHeaderValue"
         assert (await send("GET", key("r"))).status == 404
+
+
+def test_delays_have_an_end():
+    rules = [{"name": str(n), "effect": "delay", "p50": 60_000, "p99": 60_000} for n in range(3)]
+    fault = rehearser._make_fault([(rule, lambda purpose: 0.5) for rule in read_rules(rules)])
+    assert fault.delay == 60
+
+
+def test_policies_are_late_for_a_table_or_all():
+    read_rules([{"effect": "late-policies", "when": {"table": "people"}}])
+    with pytest.raises(Refused, match=r"when\.share"):
+        read_rules([{"effect": "late-policies", "when": {"share": 0.5}}])
 
 
 @pytest.mark.parametrize("settings", [{"may_rehearse": False}, {"protected": True}])

@@ -150,6 +150,8 @@ async def test_policies_hold_late(monkeypatch):
         clock.now = partial(between.__add__, timedelta(seconds=120))
         await stop(started)
         assert await _readable(send) == ["kept", "new", "widened"]
+        await start({"effect": "late-policies", "seconds": 120, "when": {"table": "others"}})
+        assert await _readable(send) == ["kept", "new", "widened"]
 
 
 async def _readable(send):
