@@ -271,7 +271,9 @@ def _writes_a_day(table: Table, now: datetime) -> float:
         if kind.operation.startswith(("Insert", "Update", "Merge", "Delete", "EntityGroup"))
         and not kind.is_error
     )
-    return writes / _DAYS
+    # a table may be younger
+    days = (now - table.created_at) / series.DAY
+    return writes / min(_DAYS, max(1.0, days))
 
 
 @dataclass(frozen=True, slots=True)
