@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from console.grid import saved_urls
 from console.grid.state import GridState, read_state
 from console.site.addresses import path_of
+from storage.activity.undoing import CannotUndo, find_table
 from storage.bulk_edit.bulk_edit_work import BulkEditRequest
 from storage.bulk_edit.subject import BulkEditVerb
 from storage.domain.entities.entity import EntityKey
@@ -172,8 +173,10 @@ def next_page(done: Activity) -> tuple[str, str] | None:
     """Return the address and label of the check of the second copies that an activity wrote."""
     if done.verb != BulkEditVerb.SECOND_COPY:
         return None
-    table = Table.objects.filter(pk=done.table_id or 0, deleted_at=None).select_related("account").first()
-    address = None if table is None else check_address(table, done.detail)
+    try:
+        address = check_address(find_table(done), done.detail)
+    except CannotUndo:  # the table is gone
+        return None
     return None if address is None else (address, _("Check copies"))
 
 

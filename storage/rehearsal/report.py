@@ -149,7 +149,7 @@ def _report_clients(rehearsal: Rehearsal) -> Sequence[ClientReport]:
     return _report_ended(rehearsal, ended, _count_requests(rehearsal), last)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def _report_ended(
     rehearsal: Rehearsal, ended: datetime, requests: int, last: int | None
 ) -> Sequence[ClientReport]:

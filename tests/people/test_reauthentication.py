@@ -184,6 +184,7 @@ people:user_token_revoke
 policies:save
 queries:cell queries:check queries:delete queries:edit queries:forget queries:new queries:rows
 queries:update
+rehearsal:allow rehearsal:delete_set rehearsal:new_set rehearsal:set rehearsal:start rehearsal:stop
 requests:entity
 sas:block sas:describe sas:inspector sas:preview sas:range
 site:appearance

@@ -3,15 +3,13 @@
 import math
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from functools import lru_cache
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -108,20 +106,7 @@ def _view_ended(shown: RehearsalView) -> RehearsalView:
     """Add the report to a rehearsal that has ended, unless it takes long to make."""
     if shown.is_running or not 0 < shown.requests <= _FEW:
         return shown
-    return replace(shown, report=_report(shown.it))
-
-
-def _report(rehearsal: Rehearsal) -> report.Report:
-    """Report on a rehearsal, which is done once after its last requests."""
-    ended = rehearsals.ended_at(rehearsal)
-    if ended is None or timezone.now() < ended + _LATE:
-        return report.make_report(rehearsal)
-    return _final_report(rehearsal.pk, rehearsal.started_at)
-
-
-@lru_cache(maxsize=256)
-def _final_report(number: int, _started_at: datetime) -> report.Report:
-    return report.make_report(Rehearsal.objects.get(pk=number))
+    return replace(shown, report=report.make_report(shown.it))
 
 
 def _connection(request: HttpRequest, account: Account) -> dict[str, str]:
@@ -149,7 +134,7 @@ def allow(request: HttpRequest, account: Account) -> HttpResponse:
 def show(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     """Show a rehearsal; the page refreshes its part while the rehearsal runs."""
     rehearsal = _find(account, number)
-    counts, made = count_clients([rehearsal])[rehearsal.pk], _report(rehearsal)
+    counts, made = count_clients([rehearsal])[rehearsal.pk], report.make_report(rehearsal)
     shown = RehearsalView(rehearsal, counts, made)
     context: dict[str, Any] = {
         "shown": shown,
