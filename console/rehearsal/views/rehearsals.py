@@ -3,7 +3,6 @@
 import math
 import re
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -39,7 +38,6 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FEW: Final = 1_000  # requests, on which a report is made at once
 # most requests → seconds between two reports while a rehearsal runs
 _INTERVALS: Final = ((_FEW, 2), (5_000, 5), (math.inf, 15))
-_LATE: Final = timedelta(minutes=3)  # until a request that a rule keeps waiting has ended
 _FIELDS: Final[dict[AnyReason, str]] = {
     RehearsalReason.SEED: "seed",
     RehearsalReason.SCALE: "scale",
