@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from storage.core.notices import Found, Look
-from storage.design.findings import PARTITION_TARGET
+from storage.domain.requests.targets import PARTITION_TARGET
 from storage.metrics import series
 from storage.metrics.series import MINUTE
 from storage.models import Account, Table

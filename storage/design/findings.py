@@ -8,12 +8,11 @@ from typing import Any, Final
 from storage.design.advice import QueryUse
 from storage.design.keys import KeyFinding, KeyName, KeyPattern
 from storage.design.kinds import EntityKind, MixedProperty
+from storage.domain.requests.targets import PARTITION_TARGET
 from storage.domain.translation import mark as _
 from storage.domain.values.edm import Edm
 from storage.sql.design import Partitions
 
-# https://learn.microsoft.com/azure/storage/tables/scalability-targets
-PARTITION_TARGET: Final = 2_000  # entities of 1 KiB a second
 _FEW: Final = 1_000  # entities below which partitions do not matter
 _SKEWED: Final = 3  # partitions
 _SKEWED_SHARE: Final = 0.5  # share of the entities in these partitions

@@ -7,10 +7,10 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from storage.domain.requests.strictness import RULES, Evidence, StrictRule
+from storage.domain.requests.targets import PARTITION_TARGET
 from storage.domain.translation import mark as _
 from storage.rehearsal.evidence import Attempt, Case, ClientLog, show_key
 from storage.rehearsal.findings import REQUESTS_LIMIT, FindingKind, Phrase, Severity
-from storage.rehearsal.sets import PARTITION_TARGET
 
 _EXPIRED: Final = re.compile(r"Expiry \[([^]]+)\] - Current \[([^]]+)\]")
 _TIME_TO_RENEW: Final = 5.0  # seconds, for clients that send several requests at the same time

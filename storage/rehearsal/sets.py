@@ -4,13 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from storage.domain.requests.targets import ACCOUNT_TARGET, PARTITION_TARGET
 from storage.domain.translation import mark as _
 from storage.rehearsal.rules import ANY, Effect, Per, Rule, When
-
-# scalability targets of Azure Table storage, in entities of 1 KiB a second
-# https://learn.microsoft.com/azure/storage/tables/scalability-targets
-PARTITION_TARGET: Final = 2_000.0
-ACCOUNT_TARGET: Final = 20_000.0
 
 
 @dataclass(frozen=True, slots=True)
