@@ -13,18 +13,17 @@ from django.utils.translation import gettext_lazy as _
 
 from console.site.actors import name_actor, name_sas
 from storage.access import sas
-from storage.core.rehearsals import Delivery
+from storage.core.rehearsals import WITHHELD, Delivery
 from storage.domain.access.actor import load_actor
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.series import read_credential
 from storage.models import Account, Rehearsal
 from storage.rehearsal import rehearsals
-from storage.rehearsal.client_counts import ClientCounts
 from storage.rehearsal.findings import Finding, Phrase, Severity
 from storage.rehearsal.report import Comparison, Report
 from storage.rehearsal.rules import EFFECTS, Parameter, Rule, dump_rules
 from storage.rehearsal.sets import READY, RuleSet
-from storage.rehearsal.summaries import RehearsedExchange
+from storage.rehearsal.summaries import ClientCounts, RehearsedExchange
 
 _SHOWN_APART: Final = frozenset({"name", "effect", "when"})
 
@@ -200,9 +199,6 @@ def show_clients(account: Account, clients: Sequence[ClientCounts], report: Repo
     return sorted(shown, key=lambda it: -sum(1 + 1000 * finding.is_fault for finding in it.findings))
 
 
-_WITHHELD: Final = frozenset({Delivery.CLOSE, Delivery.RESET, Delivery.SILENCE})
-
-
 @dataclass(frozen=True, slots=True)
 class ExchangeView:
     """Request of a rehearsal, and its answer, for display."""
@@ -212,7 +208,7 @@ class ExchangeView:
 
     @property
     def is_answered(self) -> bool:
-        return self.it.exchange.delivery not in _WITHHELD
+        return self.it.exchange.delivery not in WITHHELD
 
     @property
     def is_cut(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from storage.domain.access.grants import Operation
 from storage.domain.access.policies import AccessPolicy
@@ -45,6 +45,9 @@ class Delivery(StrEnum):
     SILENCE = "silence"  # nothing is sent for a while, then the connection is closed
     CUT = "cut"  # the connection is closed after a half of the body
     SLOW = "slow"  # the body is sent in pieces
+
+
+WITHHELD: Final = frozenset({Delivery.CLOSE, Delivery.RESET, Delivery.SILENCE})
 
 
 class PageCut(NamedTuple):

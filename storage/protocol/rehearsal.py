@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from storage.core.rehearsals import Delivery, Fault, Rehearser, Treatment
+from storage.core.rehearsals import WITHHELD, Delivery, Fault, Rehearser, Treatment
 from storage.domain.errors import StorageError
 from storage.domain.requests.observed import Rehearsed
 from storage.protocol.authorization import Authorized
@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 ASKED: Final = b"x-tablero-rehearse"
 DONE: Final = b"x-tablero-rehearsed"
-_WITHHELD: Final = (Delivery.CLOSE, Delivery.RESET, Delivery.SILENCE)
 
 Perform = Callable[[Call], Awaitable[Answer]]
 # authorizes the request again, by a clock that is so many seconds ahead
@@ -121,7 +120,7 @@ async def finish(
         return None
     fault, delivery = rehearsed.call.fault or Fault(), rehearsed.delivery
     # without a body, the half of an answer is a half of its head
-    is_withheld = delivery in _WITHHELD or (delivery is Delivery.CUT and not response.body)
+    is_withheld = delivery in WITHHELD or (delivery is Delivery.CUT and not response.body)
     exchange = describe_exchange(progress, rehearsed, response.status, response.headers)
     if is_lost or is_withheld:
         exchange.status = 0

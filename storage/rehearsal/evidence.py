@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from storage.core.rehearsals import Delivery, Exchange, ExchangedChange
+from storage.core.rehearsals import WITHHELD, Delivery, Exchange, ExchangedChange
 from storage.domain.access.grants import DELETES, WRITES, Operation
 from storage.domain.requests.series import shorten_key
 from storage.rehearsal.findings import (
@@ -25,7 +25,6 @@ QUERIES: Final = frozenset({Operation.QUERY_ENTITIES, Operation.QUERY_TABLES})
 TABLE_OPERATIONS: Final = frozenset(
     {Operation.CREATE_TABLE, Operation.DELETE_TABLE, Operation.QUERY_TABLE, Operation.QUERY_TABLES}
 )
-_WITHHELD: Final = frozenset({Delivery.CLOSE, Delivery.RESET, Delivery.SILENCE})
 _RETRYABLE: Final = frozenset({429, 500, 503})
 _MUTATIONS: Final = WRITES | DELETES
 _ECHOED: Final = frozenset(
@@ -71,7 +70,7 @@ class Attempt:
     @property
     def is_withheld(self) -> bool:
         """Return whether the rehearsal kept the answer from the client."""
-        return self.exchange.status == 0 and self.exchange.delivery in _WITHHELD
+        return self.exchange.status == 0 and self.exchange.delivery in WITHHELD
 
     @property
     def is_cut(self) -> bool:
@@ -88,7 +87,7 @@ class Attempt:
     @property
     def is_left(self) -> bool:
         """Return whether the client closed the connection before the answer."""
-        return self.exchange.status == 0 and self.exchange.delivery not in _WITHHELD
+        return self.exchange.status == 0 and self.exchange.delivery not in WITHHELD
 
     @property
     def is_read_well(self) -> bool:
@@ -122,7 +121,12 @@ class Attempt:
 
 def show_key(key: str) -> str:
     """Return a key as a fact of a sentence, which may be printed in a terminal."""
-    return "".join(it if it.isprintable() else "\N{REPLACEMENT CHARACTER}" for it in shorten_key(key))
+    return show_text(shorten_key(key))
+
+
+def show_text(text: str) -> str:
+    """Return a text of a client without characters that a terminal would obey."""
+    return "".join(it if it.isprintable() else "\N{REPLACEMENT CHARACTER}" for it in text)
 
 
 def key_of(change: ExchangedChange) -> Key:

@@ -34,6 +34,8 @@ MOST_SEED: Final = 2**31 - 1
 SETS_LIMIT: Final = 50
 KEPT: Final = timedelta(days=30)  # after the end of a rehearsal
 _RATES: Final = 10_000  # that are deleted at once
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours"}
+_DURATION: Final = re.compile(r"([0-9]{1,6})([smh])")
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -138,6 +140,14 @@ def undo_set_change(done: Activity, by: Actor) -> Activity | None:
 
 
 # rehearsals
+
+
+def read_duration(text: str) -> timedelta:
+    """Parse a duration such as ``90s``, ``10m`` or ``2h``; raises Refused."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise Refused(RehearsalReason.DURATION_MALFORMED)
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def running(account: Account, now: datetime | None = None) -> Rehearsal | None:

@@ -21,7 +21,7 @@ from storage.rehearsal.findings import Finding as Finding
 from storage.rehearsal.findings import FindingKind as FindingKind
 from storage.rehearsal.findings import Severity as Severity
 from storage.rehearsal.records import load_exchange
-from storage.rehearsal.summaries import FAULTED, write_time
+from storage.rehearsal.summaries import RehearsalSummary, dump_summary, summarize
 from storage.rehearsal.write_findings import SharedEntities
 
 CLIENTS_LIMIT: Final = 200  # those with the most requests
@@ -79,25 +79,29 @@ class Comparison:
 class Report:
     """Report on a rehearsal, which may still run."""
 
-    rehearsal: Rehearsal
+    summary: RehearsalSummary
     clients: Sequence[ClientReport]
-    requests: int
-    faulted: int
-    is_final: bool  # the rehearsal has ended
     comparison: Comparison | None
+
+    @property
+    def is_final(self) -> bool:
+        """Return whether the rehearsal has ended."""
+        return self.summary.state == "ended"
 
     @property
     def held(self) -> bool:
         """Return whether there were requests, and no finding is a fault."""
         findings = (finding for client in self.clients for finding in client.findings)
-        return self.requests > 0 and all(finding.severity is not Severity.FAULT for finding in findings)
+        return self.summary.requests > 0 and all(
+            finding.severity is not Severity.FAULT for finding in findings
+        )
 
     @property
     def badge(self) -> str:
         """English text of a badge; empty if a fault was found, or the rehearsal runs."""
         if not self.held or not self.is_final:
             return ""
-        return HELD % {"set": self.rehearsal.set_name, "seed": self.rehearsal.seed}
+        return HELD % {"set": self.summary.set, "seed": self.summary.seed}
 
 
 def _count_requests(rehearsal: Rehearsal) -> int:
@@ -108,14 +112,8 @@ def make_report(rehearsal: Rehearsal) -> Report:
     """Report on a rehearsal, compared with the one before."""
     clients = _report_clients(rehearsal)
     before = rehearsals.before(rehearsal)
-    return Report(
-        rehearsal,
-        clients,
-        _count_requests(rehearsal),
-        RehearsedRequest.objects.filter(FAULTED, rehearsal=rehearsal).count(),
-        rehearsals.ended_at(rehearsal) is not None,
-        None if before is None else _compare(before, clients),
-    )
+    [summary] = summarize([rehearsal])
+    return Report(summary, clients, None if before is None else _compare(before, clients))
 
 
 def _compare(before: Rehearsal, clients: Sequence[ClientReport]) -> Comparison:
@@ -230,25 +228,13 @@ def _read_attempts(client: RehearsalClient, limit: int) -> list[Attempt]:
 
 def dump_report(report: Report) -> dict[str, Any]:
     """Convert a report to JSON, with English sentences."""
-    row, comparison = report.rehearsal, report.comparison
+    summary, comparison = report.summary, report.comparison
     return {
-        "rehearsal": {
-            "id": row.pk,
-            "set": row.set_name,
-            "seed": row.seed,
-            "scale": row.scale,
-            "table": row.table_name,
-            "started_at": write_time(row.started_at),
-            "ends_at": write_time(row.ends_at),
-            "stopped_at": None if row.stopped_at is None else write_time(row.stopped_at),
-            "state": "ended" if report.is_final else "running",
-            "requests": report.requests,
-            "faulted": report.faulted,
-        },
+        "rehearsal": {name: value for name, value in dump_summary(summary).items() if name != "rules"},
         "held": report.held,
         "badge": report.badge,
-        "requests": report.requests,
-        "faulted": report.faulted,
+        "requests": summary.requests,
+        "faulted": summary.faulted,
         "is_final": report.is_final,
         "clients": [_dump_client(client) for client in report.clients],
         "compared_with": None

@@ -10,7 +10,6 @@ from rest_framework.exceptions import ValidationError
 from storage.core.rehearsals import ExchangedChange
 from storage.domain.refusals import Refused
 from storage.rehearsal import rehearsals
-from storage.rehearsal.durations import read_duration
 from storage.rehearsal.findings import FindingKind, Severity
 from storage.rehearsal.rules import RULES_LIMIT, dump_rules
 from storage.rehearsal.sets import READY, RuleSet
@@ -27,7 +26,7 @@ class DurationField(StrictCharField):
 
     def to_internal_value(self, data: Any) -> Any:
         try:
-            return read_duration(super().to_internal_value(data))
+            return rehearsals.read_duration(super().to_internal_value(data))
         except Refused as refused:
             raise ValidationError(str(refused)) from None
 

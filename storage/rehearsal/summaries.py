@@ -1,6 +1,7 @@
-"""Rehearsals and their requests, as the doors show them."""
+"""Rehearsals, their clients and requests, as the doors show them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -63,14 +64,12 @@ def summarize(rows: Iterable[Rehearsal]) -> list[RehearsalSummary]:
 def dump_summary(summary: RehearsalSummary) -> dict[str, Any]:
     """Serialize a summary to JSON."""
     return {
-        name: write_time(value) if isinstance(value, datetime) else value
+        # as the management API writes times
+        name: value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        if isinstance(value, datetime)
+        else value
         for name, value in asdict(summary).items()
     }
-
-
-def write_time(moment: datetime) -> str:
-    """Serialize a time as the management API does."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _by_rehearsal(rows: QuerySet[Any], number: Sum | Count) -> dict[int, int]:
@@ -78,6 +77,47 @@ def _by_rehearsal(rows: QuerySet[Any], number: Sum | Count) -> dict[int, int]:
     return dict(
         rows.order_by().values("rehearsal").annotate(number=number).values_list("rehearsal", "number")
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCounts:
+    """Requests of a client in a rehearsal; those that rules struck are counted while they are recorded."""
+
+    pk: int
+    agent: str
+    credential: str
+    requests: int
+    faulted: int
+    by_rule: Mapping[str, int]
+
+
+def count_clients(several: Collection[Rehearsal]) -> dict[int, Sequence[ClientCounts]]:
+    """Return the counts of the clients of rehearsals, by the number of the rehearsal."""
+    struck: dict[int, Counter[str]] = defaultdict(Counter)
+    recorded = RehearsedRequest.objects.filter(rehearsal__in=several).order_by()
+    faulted = dict(recorded.filter(FAULTED).values_list("client_id").annotate(number=Count("pk")))
+    # without an order, which would be a part of the groups
+    combinations = (
+        recorded.filter(exchange__has_key="rules")
+        .values("client_id", "exchange__rules")
+        .annotate(number=Count("pk"))
+    )
+    for row in combinations:
+        for rule in row["exchange__rules"]:
+            struck[row["client_id"]][rule] += row["number"]
+    counts: dict[int, list[ClientCounts]] = {one.pk: [] for one in several}
+    for client in RehearsalClient.objects.filter(rehearsal__in=several).order_by("pk"):
+        counts[client.rehearsal_id].append(
+            ClientCounts(
+                client.pk,
+                client.agent,
+                client.credential,
+                client.requests,
+                faulted.get(client.pk, 0),
+                dict(struck[client.pk].most_common()),
+            )
+        )
+    return dict(counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,11 @@ def run(capsys):
 def insert_untyped(rehearsal):
     """Record an insert without a Content-Type, which Azure refuses, and that a rule has struck."""
     client = RehearsalClient.objects.create(
-        rehearsal=rehearsal, agent=AGENT, credential="authenticated:key1", requests=1, matches=[1, 1]
+        rehearsal=rehearsal,
+        agent=f"{AGENT}\x9b2J",
+        credential="authenticated:key1",
+        requests=1,
+        matches=[1, 1],
     )
     began = rehearsal.started_at.timestamp()
     exchange = Exchange(
@@ -75,7 +79,10 @@ def test_a_rehearsal_is_started_reported_and_stopped(account, run):
     ]  # fmt: skip
     said = run("acme", "--stop", "--report", status=1)
     assert said.startswith("short-pages (seed 7) in acme: 1 request, of which 1 was struck.\n")
-    assert f"\n{AGENT}, authenticated:key1: 1 request, of which 1 was struck\n  fault: " in said
+    assert (
+        f"\n{AGENT}\N{REPLACEMENT CHARACTER}2J, authenticated:key1: 1 request, of which 1 was struck\n  fault: "
+        in said
+    )
     assert said.endswith("Not held under short-pages (seed 7): 1 fault.\n")
     report = json.loads(run("acme", "--report", "--json", status=1))
     assert (report["held"], report["clients"][0]["findings"][0]["kind"]) == (False, "azure-refuses")

@@ -319,7 +319,7 @@ def test_report_and_comparison(rehearse):
     second = rehearse(("both", careless()), ("new", impatient()))
     made = make_report(second)
     assert [(it.agent, it.requests, it.faulted) for it in made.clients] == [("both", 9, 1), ("new", 3, 0)]
-    assert (made.requests, made.faulted, made.is_final, made.held) == (12, 1, True, False)
+    assert (made.summary.requests, made.summary.faulted, made.is_final, made.held) == (12, 1, True, False)
     assert made.comparison is not None and made.comparison.rehearsal == first
     assert agents_and_kinds(made.comparison.new) == [("new", "gave-up")]
     assert agents_and_kinds(made.comparison.gone) == [("old", "not-retried")]
@@ -344,7 +344,7 @@ def test_requests_that_were_not_read(rehearse, monkeypatch):
     monkeypatch.setattr(report, "REQUESTS_LIMIT", 2)
     monkeypatch.setattr(report, "LEAST_REQUESTS", 2)
     made = make_report(rehearse(("careless", careless())))
-    assert made.requests == 9
+    assert made.summary.requests == 9
     assert made.clients[0].findings == []
 
 

@@ -27,7 +27,6 @@ from storage.domain.refusals import AnyReason, Refused
 from storage.domain.values.numbers import read_number
 from storage.models import Account, Rehearsal
 from storage.rehearsal import rehearsals, report, summaries
-from storage.rehearsal.client_counts import count_clients
 from storage.rehearsal.subject import RehearsalReason
 from storage.requests.requests import find_recorded
 from storage.tables import tables
@@ -82,7 +81,7 @@ def start(request: HttpRequest, account: Account) -> HttpResponse:
 
 def _page(request: HttpRequest, account: Account, form: StartForm, *, status: int = 200) -> HttpResponse:
     latest, older = take_newest(rehearsals.of_account(account), request.GET.get("before", ""), _LATEST)
-    counts = count_clients(latest)
+    counts = summaries.count_clients(latest)
     can_start = may(role_of(request), Capability.MANAGE_TABLES)
     is_allowed = account.may_rehearse and not account.protected
     context = {
@@ -132,7 +131,7 @@ def allow(request: HttpRequest, account: Account) -> HttpResponse:
 def show(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     """Show a rehearsal; the page refreshes its part while the rehearsal runs."""
     rehearsal = _find(account, number)
-    counts, made = count_clients([rehearsal])[rehearsal.pk], report.make_report(rehearsal)
+    counts, made = summaries.count_clients([rehearsal])[rehearsal.pk], report.make_report(rehearsal)
     shown = RehearsalView(rehearsal, counts, made)
     context: dict[str, Any] = {
         "shown": shown,

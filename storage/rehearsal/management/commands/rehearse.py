@@ -16,7 +16,7 @@ from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account, Rehearsal
 from storage.rehearsal import rehearsals
-from storage.rehearsal.durations import read_duration
+from storage.rehearsal.evidence import show_text
 from storage.rehearsal.report import Severity, dump_report, make_report
 from storage.rehearsal.summaries import RehearsalSummary, dump_summary, summarize
 
@@ -98,7 +98,7 @@ class Command(DatabaseCommand):
             table=table,
             seed=seed,
             scale=scale,
-            duration=rehearsals.DURATION if duration is None else read_duration(duration),
+            duration=rehearsals.DURATION if duration is None else rehearsals.read_duration(duration),
             by=command_actor(),
         )
         if not (self._as_json and wait):
@@ -178,7 +178,7 @@ class Command(DatabaseCommand):
             self._write_json(report)
         else:
             for line in _describe(rehearsal, report):
-                self.stdout.write(line)
+                self.stdout.write(show_text(line))
         if _faults(report):
             raise SystemExit(_FAULTS)
 
