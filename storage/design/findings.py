@@ -14,6 +14,7 @@ from storage.domain.values.edm import Edm
 from storage.sql.design import Partitions
 
 _FEW: Final = 1_000  # entities below which partitions do not matter
+_MANY: Final = 10_000  # entities from which one partition is a problem, even if its requests are few
 _SKEWED: Final = 3  # partitions
 _SKEWED_SHARE: Final = 0.5  # share of the entities in these partitions
 _HOT_SHARE: Final = 0.5  # share of the requests to one partition
@@ -235,7 +236,7 @@ def find_about_partitions(
 ) -> Iterator[Finding]:
     """Yield findings about partitions; ``candidate`` is an expression of a PartitionKey for a table with only one."""
     if partitions.entities >= _FEW:
-        yield from _find_about_sizes(partitions, candidate)
+        yield from _find_about_sizes(partitions, traffic, candidate)
     is_hot = traffic.share >= _HOT_SHARE and partitions.number > 1
     if traffic.requests >= _FEW_REQUESTS and (is_hot or traffic.peak >= PARTITION_TARGET):
         facts = {
@@ -250,14 +251,16 @@ def find_about_partitions(
         )
 
 
-def _find_about_sizes(partitions: Partitions, candidate: str) -> Iterator[Finding]:
+def _find_about_sizes(partitions: Partitions, traffic: PartitionTraffic, candidate: str) -> Iterator[Finding]:
     if partitions.number == 1:
         facts: dict[str, object] = {
             "entities": partitions.entities,
             "target": PARTITION_TARGET,
         }
         edit = {"operations": [{"op": "key", "partition_key": candidate}]} if candidate else None
-        yield Finding(DesignKind.ONE_PARTITION, facts, partitions.entities, edit)
+        is_small = partitions.entities < _MANY and traffic.peak < _BUSY
+        given_weight = Weight.HINT if is_small else None
+        yield Finding(DesignKind.ONE_PARTITION, facts, partitions.entities, edit, given_weight=given_weight)
     elif partitions.single >= _SINGLE_SHARE * partitions.number:
         facts = {"share": _percent(partitions.single / partitions.number)}
         yield Finding(DesignKind.SINGLE_ENTITIES, facts, partitions.single)

@@ -18,7 +18,7 @@ def people(fill, send):
 def test_a_design_by_the_api(call, people):
     answered = call("victor")("GET", PATH).json()
     assert {it["kind"]: it["weight"] for it in answered["findings"]} == {
-        "one-partition": "problem",
+        "one-partition": "hint",
         "unpadded-numbers": "problem",
         "costly-query": "problem",
     }
@@ -41,7 +41,7 @@ def test_a_design_by_the_api(call, people):
     assert query["edit"]["filter"] == "isset(Email)"
     assert query["edit"]["operations"][0]["table"] == "peopleByEmail"
     [table] = call("victor")("GET", "accounts/acme/design").json()["tables"]
-    assert (table["table"], len(table["problems"])) == ("people", 3)
+    assert (table["table"], len(table["problems"])) == ("people", 2)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_the_command_fails_on_chosen_findings(run, people):
     run("acme/people", "--fail-on", "one-partition,guids", status=1)
     run("acme/people", "--fail-on", "guids")
     run("acme/people", "--fail-on", "none")
-    assert json.loads(run("acme/people", "--json", "--fail-on", "hint"))["table"] == "people"
+    assert json.loads(run("acme/people", "--json", "--fail-on", "good"))["table"] == "people"
     [one] = json.loads(run("acme", "--json", status=1))
     assert len(one["findings"]) == 3
 

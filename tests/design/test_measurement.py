@@ -88,6 +88,10 @@ def test_one_partition_names_a_property_that_divides_it(table, fill):
     assert set(findings) == {"one-partition"}
     assert findings["one-partition"].edit == {"operations": [{"op": "key", "partition_key": "Dept"}]}
     assert "All 2,000 entities" in findings["one-partition"].text
+    assert findings["one-partition"].weight is Weight.HINT  # as it is small and has no requests
+    fill(8_000, "'all'", "'x' || lpad(i::text, 9, '0')", "jsonb_build_object('Dept', 'sd' || i % 20)")
+    design._kept.clear()
+    assert kinds_of(describe(table))["one-partition"].weight is Weight.PROBLEM
 
 
 def test_the_width_of_numbers_is_that_of_the_whole_table(table, fill):
