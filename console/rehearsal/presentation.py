@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -23,7 +22,7 @@ from storage.rehearsal.findings import Finding, Phrase, Severity
 from storage.rehearsal.report import Comparison, Report
 from storage.rehearsal.rules import EFFECTS, Parameter, Rule, dump_rules
 from storage.rehearsal.sets import READY, RuleSet
-from storage.rehearsal.summaries import ClientCounts, RehearsedExchange
+from storage.rehearsal.summaries import ClientCounts, RehearsalSummary, RehearsedExchange
 
 _SHOWN_APART: Final = frozenset({"name", "effect", "when"})
 
@@ -250,16 +249,16 @@ class RehearsalView:
     """Rehearsal for display."""
 
     it: Rehearsal
-    clients: Sequence[ClientCounts]
+    summary: RehearsalSummary
     report: Report | None = None
 
     @property
     def is_running(self) -> bool:
-        return rehearsals.ended_at(self.it, timezone.now()) is None
+        return self.summary.state == "running"
 
     @property
     def ended_at(self) -> datetime | None:
-        return rehearsals.ended_at(self.it, timezone.now())
+        return rehearsals.ended_at(self.it)
 
     @property
     def faults(self) -> int:
@@ -282,8 +281,8 @@ class RehearsalView:
 
     @property
     def requests(self) -> int:
-        return sum(client.requests for client in self.clients)
+        return self.summary.requests
 
     @property
     def faulted(self) -> int:
-        return sum(client.faulted for client in self.clients)
+        return self.summary.faulted

@@ -83,7 +83,6 @@ def _by_rehearsal(rows: QuerySet[Any], number: Sum | Count) -> dict[int, int]:
 class ClientCounts:
     """Requests of a client in a rehearsal; those that rules struck are counted while they are recorded."""
 
-    pk: int
     agent: str
     credential: str
     requests: int
@@ -91,10 +90,10 @@ class ClientCounts:
     by_rule: Mapping[str, int]
 
 
-def count_clients(several: Collection[Rehearsal]) -> dict[int, Sequence[ClientCounts]]:
-    """Return the counts of the clients of rehearsals, by the number of the rehearsal."""
+def count_clients(rehearsal: Rehearsal) -> list[ClientCounts]:
+    """Return the counts of the clients of a rehearsal."""
     struck: dict[int, Counter[str]] = defaultdict(Counter)
-    recorded = RehearsedRequest.objects.filter(rehearsal__in=several).order_by()
+    recorded = rehearsal.requests.order_by()
     faulted = dict(recorded.filter(FAULTED).values_list("client_id").annotate(number=Count("pk")))
     # without an order, which would be a part of the groups
     combinations = (
@@ -105,19 +104,16 @@ def count_clients(several: Collection[Rehearsal]) -> dict[int, Sequence[ClientCo
     for row in combinations:
         for rule in row["exchange__rules"]:
             struck[row["client_id"]][rule] += row["number"]
-    counts: dict[int, list[ClientCounts]] = {one.pk: [] for one in several}
-    for client in RehearsalClient.objects.filter(rehearsal__in=several).order_by("pk"):
-        counts[client.rehearsal_id].append(
-            ClientCounts(
-                client.pk,
-                client.agent,
-                client.credential,
-                client.requests,
-                faulted.get(client.pk, 0),
-                dict(struck[client.pk].most_common()),
-            )
+    return [
+        ClientCounts(
+            client.agent,
+            client.credential,
+            client.requests,
+            faulted.get(client.pk, 0),
+            dict(struck[client.pk].most_common()),
         )
-    return dict(counts)
+        for client in rehearsal.clients.order_by("pk")
+    ]
 
 
 @dataclass(frozen=True, slots=True)

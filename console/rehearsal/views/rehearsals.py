@@ -81,14 +81,16 @@ def start(request: HttpRequest, account: Account) -> HttpResponse:
 
 def _page(request: HttpRequest, account: Account, form: StartForm, *, status: int = 200) -> HttpResponse:
     latest, older = take_newest(rehearsals.of_account(account), request.GET.get("before", ""), _LATEST)
-    counts = summaries.count_clients(latest)
     can_start = may(role_of(request), Capability.MANAGE_TABLES)
     is_allowed = account.may_rehearse and not account.protected
     context = {
         "form": form,
         "sets": [SetView(it) for it in rehearsals.sets(account)],
         "running": rehearsals.running(account),
-        "latest": [_view_ended(RehearsalView(it, counts[it.pk])) for it in latest],
+        "latest": [
+            _view_ended(RehearsalView(it, summary))
+            for it, summary in zip(latest, summaries.summarize(latest), strict=True)
+        ],
         "older": "" if older is None else f"?before={older}",
         "is_allowed": is_allowed,
         "can_start": can_start and is_allowed,
@@ -131,11 +133,11 @@ def allow(request: HttpRequest, account: Account) -> HttpResponse:
 def show(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     """Show a rehearsal; the page refreshes its part while the rehearsal runs."""
     rehearsal = _find(account, number)
-    counts, made = summaries.count_clients([rehearsal])[rehearsal.pk], report.make_report(rehearsal)
-    shown = RehearsalView(rehearsal, counts, made)
+    made = report.make_report(rehearsal)
+    shown = RehearsalView(rehearsal, made.summary, made)
     context: dict[str, Any] = {
         "shown": shown,
-        "clients": show_clients(account, counts, made),
+        "clients": show_clients(account, summaries.count_clients(rehearsal), made),
         "seconds": next(seconds for most, seconds in _INTERVALS if shown.requests <= most),
         "again": reverse("rehearsal:index", args=(account.name,), query=repeat(rehearsal)),
         "may_manage": may(role_of(request), Capability.MANAGE_TABLES),
