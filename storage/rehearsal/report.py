@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, islice
+from threading import Lock
 from typing import Any, Final
 
 from django.db.models import Sum, TextField
@@ -29,6 +30,12 @@ REQUESTS_LIMIT: Final = 200_000  # read for a report, all clients together
 LEAST_REQUESTS: Final = 1_000  # read of each client
 CHANGES_LIMIT: Final = 200_000  # changes of entities that are read of each client
 _CHUNK: Final = 2_000  # rows
+_LONG: Final = 1.0  # seconds for a report
+_TIMES: Final = 5
+
+# a large report needs much memory and time
+_one_at_a_time: Final = Lock()
+_recent: Final[dict[int, tuple[float, Sequence["ClientReport"]]]] = {}
 
 FINDERS: Final[Sequence[Callable[[ClientLog], Iterator[Case]]]] = (
     page_findings.find_ignored_token,
@@ -140,11 +147,26 @@ def find_cases(log: ClientLog) -> Iterator[Case]:
 def _report_clients(rehearsal: Rehearsal) -> Sequence[ClientReport]:
     ended = rehearsals.ended_at(rehearsal)
     if ended is None:
-        return _read_reports(rehearsal, None)
+        return _report_running(rehearsal)
     # requests that were under way at the end may still be recorded
     requests = RehearsedRequest.objects.filter(rehearsal=rehearsal)
     last = requests.order_by("-pk").values_list("pk", flat=True).first()
     return _report_ended(rehearsal, ended, _count_requests(rehearsal), last)
+
+
+def _report_running(rehearsal: Rehearsal) -> Sequence[ClientReport]:
+    """Report on a running rehearsal; a report that took long is used again for some times as long."""
+    with _one_at_a_time:
+        until, reports = _recent.get(rehearsal.pk, (0.0, ()))
+        began = time.monotonic()
+        if began < until:
+            return reports
+        reports = _read_reports(rehearsal, None)
+        ended = time.monotonic()
+        _recent.clear()
+        if ended - began >= _LONG:
+            _recent[rehearsal.pk] = ended + _TIMES * (ended - began), reports
+        return reports
 
 
 @lru_cache(maxsize=256)
@@ -152,7 +174,8 @@ def _report_ended(
     rehearsal: Rehearsal, ended: datetime, requests: int, last: int | None
 ) -> Sequence[ClientReport]:
     """Report on an ended rehearsal once; the arguments change when its requests do."""
-    return _read_reports(rehearsal, ended)
+    with _one_at_a_time:
+        return _read_reports(rehearsal, ended)
 
 
 def _read_reports(rehearsal: Rehearsal, ended: datetime | None) -> Sequence[ClientReport]:

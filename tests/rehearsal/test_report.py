@@ -348,6 +348,21 @@ def test_requests_that_were_not_read(rehearse, monkeypatch):
     assert made.clients[0].findings == []
 
 
+def test_a_report_that_takes_long_is_used_again(rehearse, monkeypatch):
+    rehearsal = rehearse(("careless", careless()), stops=False)
+    first = make_report(rehearsal).clients
+    record(rehearsal, "impatient", impatient())
+    monkeypatch.setattr(report, "_LONG", 0)
+    monkeypatch.setattr(report, "_TIMES", 1e9)
+    monkeypatch.setattr(report, "_recent", {})
+    second = make_report(rehearsal).clients
+    assert (len(first), len(second)) == (1, 2)
+    record(rehearsal, "late", impatient())
+    assert make_report(rehearsal).clients == second
+    rehearsals.stop(rehearsal)
+    assert len(make_report(rehearsal).clients) == 3
+
+
 def test_each_kind_is_described():
     for kind in FindingKind:
         assert kind.label
