@@ -14,6 +14,8 @@ from storage.domain.access.grants import Operation
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import StorageError
 
+HEADER: Final = "x-tablero-rehearse"  # by which a request asks for a fault itself
+
 
 class Run(Protocol):
     """Function that runs a storage.sql.statement.Statement."""

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 from storage.domain import sas
 from storage.domain.access.addresses import is_within, read_client, read_range
 from storage.domain.access.grants import (
-    DELETES,
-    WRITES,
+    CHANGES,
     Grant,
     Operation,
     Permission,
@@ -200,7 +199,7 @@ def of_operation(
             grant.check_key(resource.key, reads=operation is Operation.QUERY_ENTITY)
     except StorageError as error:
         yield Cause(error, _insufficient(grant, operation, resource, policy))
-    if operation in WRITES | DELETES and account is not None and account.is_read_only:
+    if operation in CHANGES and account is not None and account.is_read_only:
         yield Cause(InsufficientAccountPermissions(), finding(Mistake.READ_ONLY, account=account.name))
     if operation in (Operation.QUERY_ENTITIES, Operation.QUERY_TABLES):
         refused = inspect_filter(sent.query, kind)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from storage.core.rehearsals import WITHHELD, Delivery, Fault, Rehearser, Treatment
+from storage.core.rehearsals import HEADER, WITHHELD, Delivery, Fault, Rehearser, Treatment
 from storage.domain.errors import StorageError
 from storage.domain.requests.observed import Rehearsed
 from storage.protocol.authorization import Authorized
@@ -31,7 +31,7 @@ from storage.runtime.service import Service
 
 logger = logging.getLogger(__name__)
 
-ASKED: Final = b"x-tablero-rehearse"
+ASKED: Final = HEADER.encode()
 DONE: Final = b"x-tablero-rehearsed"
 
 Perform = Callable[[Call], Awaitable[Answer]]

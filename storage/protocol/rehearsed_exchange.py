@@ -17,7 +17,7 @@ from storage.core.rehearsals import (
     RequestFacts,
     Treatment,
 )
-from storage.domain.access.grants import DELETES, WRITES, Operation
+from storage.domain.access.grants import CHANGES, Operation
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.filters.keys import key_range
@@ -38,7 +38,6 @@ from storage.runtime.rehearsed_service import Seen
 
 _TOKENS: Final = ("NextPartitionKey", "NextRowKey", "NextTableName")
 _CONTINUATION: Final = tuple(f"x-ms-continuation-{name}".encode() for name in _TOKENS)
-_CHANGES: Final = WRITES | DELETES
 _CLIENT_ID: Final = b"x-ms-client-request-id"
 _NUMBERS_LIMIT: Final = 20  # properties of an entity
 
@@ -214,7 +213,7 @@ def describe_exchange(
     exchange.retry_after = _retry_after(answered)
     if fault is not None:
         exchange.lag = fault.lag
-    if exchange.operation in _CHANGES:
+    if exchange.operation in CHANGES:
         exchange.applied = rehearsed.is_run
     return exchange
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from storage.core.rehearsals import WITHHELD, Delivery, Exchange, ExchangedChange
-from storage.domain.access.grants import DELETES, WRITES, Operation
+from storage.domain.access.grants import CHANGES, Operation
 from storage.domain.requests.series import shorten_key
 from storage.rehearsal.findings import (
     HALF_AN_ANSWER,
@@ -26,7 +26,6 @@ TABLE_OPERATIONS: Final = frozenset(
     {Operation.CREATE_TABLE, Operation.DELETE_TABLE, Operation.QUERY_TABLE, Operation.QUERY_TABLES}
 )
 _RETRYABLE: Final = frozenset({429, 500, 503})
-_MUTATIONS: Final = WRITES | DELETES
 _ECHOED: Final = frozenset(
     {Operation.INSERT_ENTITY, Operation.CREATE_TABLE}
 )  # in the answer, with status 201
@@ -59,7 +58,7 @@ class Attempt:
         self.began = exchange.began
         self.ended = exchange.ended
         self.identity = _identify(exchange)
-        self.is_mutation = exchange.operation in _MUTATIONS
+        self.is_mutation = exchange.operation in CHANGES
         # a failure that SDKs retry
         self.is_retryable = exchange.status in _RETRYABLE or self.is_withheld or self._lacks_content
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from storage.access import policies
 from storage.core.rehearsals import (
+    HEADER,
     Delivery,
     Exchange,
     Fault,
@@ -49,7 +50,6 @@ from storage.sql.rehearsals import Counted, Rate
 
 logger = logging.getLogger(__name__)
 
-HEADER: Final = "x-tablero-rehearse"
 Chance = Callable[[str], float]  # a random number by its purpose
 
 _ANY_ANSWERS: Final = ("timeout", "close", "reset")

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from storage.core.rehearsals import RequestFacts
-from storage.domain.access.grants import DELETES, WRITES, Operation
+from storage.domain.access.grants import CHANGES, Operation
 from storage.domain.refusals import Refused
 from storage.domain.translation import mark as _
 from storage.rehearsal.subject import RehearsalReason
@@ -129,7 +129,7 @@ EFFECTS: Final[Mapping[Effect, EffectForm]] = {
 # names for several operations
 GROUPS: Final[Mapping[str, frozenset[Operation]]] = {
     "reads": _READS,
-    "writes": WRITES | DELETES,
+    "writes": CHANGES,
 }
 
 

@@ -62,6 +62,7 @@ WRITES: Final = frozenset(
         Operation.SET_SERVICE_PROPERTIES,
     }
 )
+CHANGES: Final = WRITES | DELETES
 
 
 class Permission(Flag):
