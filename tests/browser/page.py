@@ -335,7 +335,8 @@ def check_lengthened(page):
     """G11: with words of 140 % nothing is cut and nothing scrolls sideways."""
     page.evaluate(LENGTHEN)
     check_reflow(page)
-    assert page.evaluate(CUT) == []
+    cut = page.evaluate(CUT)
+    assert cut == [], cut
 
 
 @still

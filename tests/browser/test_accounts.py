@@ -90,7 +90,7 @@ def test_copies_connection_strings(shop, open_signed_in):
     page.locator("#connection-text", has_text=f"{page.url.split('/ui/')[0]}/shop").wait_for()
     assert not KEY.search(page.content())
     page.locator("#connection-copy").click()
-    page.get_by_text("Copied").wait_for()
+    page.get_by_text("Copied", exact=True).wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == f'TABLES_CONNECTION_STRING="{shop}"'
     assert not KEY.search(page.content())
     page.reload()

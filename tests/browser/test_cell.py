@@ -348,7 +348,7 @@ def test_a_range_of_cells_is_pasted_copied_and_filled(open_page, admin, cells):
     expect(page.locator("td[data-property='Note']").first).to_be_visible()
     expect(page.locator('td[aria-selected="true"]')).to_have_count(3)
     page.keyboard.press("Control+c")
-    page.get_by_text("Copied").wait_for()
+    page.get_by_text("Copied", exact=True).wait_for()
     assert page.evaluate("navigator.clipboard.readText()").split() == ["1", "2", "3"]
     page.keyboard.press("Control+d")
     page.get_by_text("Changed 2 cells").wait_for()

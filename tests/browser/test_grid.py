@@ -132,7 +132,7 @@ def test_letters_are_not_commands(open_grid):
     assert clipboard(page) == ""
     with page.expect_response("**/copy/"):
         press(page, "Alt+j")
-    page.get_by_text("Copied").wait_for()
+    page.get_by_text("Copied", exact=True).wait_for()
     assert json.loads(clipboard(page))["RowKey"] == "r001"
 
 
@@ -404,7 +404,7 @@ def test_deletion_is_not_offered_for_all_results_without_a_page_for_it(open_grid
 
 def test_copies_are_the_data(open_grid):
     page = open_grid("?f=PartitionKey+eq+'zz'", permissions=["clipboard-read", "clipboard-write"])
-    said = page.get_by_text("Copied")
+    said = page.get_by_text("Copied", exact=True)
     cell(page, 2, "Long").click()
     press(page, "Control+c")
     said.first.wait_for()
