@@ -133,7 +133,8 @@ def test_the_python_programs(server: LiveServer, token: str, tmp_path: Path) -> 
     assert done.returncode == 1, done.stdout + done.stderr
     printed = lines_of(done.stdout)
     assert [line for line in lines_of(finding) if line not in printed] == [], done.stdout
-    assert sum(line.startswith("- ") for line in printed) == 1, done.stdout
+    # in CI, pytest prints it in its summary again
+    assert len({line for line in printed if line.startswith("- ")}) == 1, done.stdout
     program.write_text(repaired)
     done = run(command, tmp_path, variables)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -39,12 +39,12 @@ def relations_of(table_id):
 
 @pytest.mark.long
 def test_an_upgrade_drops_them_and_nothing_else():
-    account = accounts.add("measured")
+    account, other = accounts.add("measured"), accounts.add("other")
     people = tables.create(account, "People")
     executor = MigrationExecutor(connection)
     try:
         executor.migrate([("storage", "0055_one_text")])
-        metrics = [make_metrics_table(it) for it in (account, accounts.add("other"))]
+        metrics = [make_metrics_table(it) for it in (account, other)]
         OldRows.objects.bulk_create([OldRows(table=it) for it in (people, metrics[0])])
     finally:
         with transaction.atomic():
