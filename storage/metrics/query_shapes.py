@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from django.db.models import Sum
 
 from storage.domain.filters.access_plan import AccessPath, plan_access
-from storage.domain.filters.ast import Filter
+from storage.domain.filters.ast import Comparison, Filter, Operator, fold
 from storage.domain.filters.writer import write
 from storage.domain.requests.cleaning import LEFT_OUT, clean_agent
 from storage.domain.values.edm import EdmValue
@@ -67,7 +67,19 @@ Key = tuple[int, str, date, str]  # account, name of a table, day, digest
 
 def shape_of(root: Filter | None) -> str:
     """Return a filter with … for each value; an empty text without a filter."""
-    return "" if root is None else storable_text(write(root, _hide), LONGEST)
+    if root is None:
+        return ""
+    text = write(root, _hide)
+    # a bare name, which means the same as a comparison with true, may be a value without quotation marks
+    for name in fold(root, _names_of_truth):
+        text = text.replace(f"{name} eq {LEFT_OUT}", f"{LEFT_OUT} eq {LEFT_OUT}")
+    return storable_text(text, LONGEST)
+
+
+def _names_of_truth(node: Filter, operands: list[frozenset[str]]) -> frozenset[str]:
+    is_truth = isinstance(node, Comparison) and node.operator is Operator.EQ and node.literal.value is True
+    own = frozenset({node.property}) if is_truth and isinstance(node, Comparison) else frozenset[str]()
+    return own.union(*operands)
 
 
 def _hide(_: EdmValue) -> str:

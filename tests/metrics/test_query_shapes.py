@@ -81,3 +81,8 @@ def test_secrets_in_names_of_clients_are_left_out(table, count):
     count("people", ("Age gt 5", b"tool sig=abcdefgh", 1))
     [shape] = query_shapes.read(table.pk, NOON.date())
     assert "abcdefgh" not in shape.clients[0][0]
+
+
+def test_bare_names_are_left_out_as_they_may_be_values():
+    text = query_shapes.shape_of(parse("Age gt 5 or Secret"))
+    assert text == "Age gt … or … eq …"
