@@ -72,8 +72,5 @@ def table_of(job: Job) -> Table | None:
 
 
 def details_of(job: Job) -> JobDetails:
-    for find_details in registry.hooks(Hook.JOB_DETAILS):
-        details: JobDetails | None = find_details(job)
-        if details is not None:
-            return details
-    return JobDetails(job)
+    details: JobDetails | None = registry.first_answer(Hook.JOB_DETAILS, job)
+    return JobDetails(job) if details is None else details

@@ -231,6 +231,12 @@ def hooks(hook: Hook) -> tuple[Callable[..., Any], ...]:
     return tuple(getattr(import_module(module), name) for module, _, name in parted)
 
 
+def first_answer(hook: Hook, *arguments: object) -> Any:
+    """Return what the first subject answers that has an answer for a hook; None without one."""
+    answers = (answer(*arguments) for answer in hooks(hook))
+    return next((it for it in answers if it is not None), None)
+
+
 @cache
 def words() -> Mapping[str, Word]:
     """Return the declared words in sentences of activities; words of left-out subjects have no link."""

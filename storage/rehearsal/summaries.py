@@ -93,9 +93,9 @@ class ClientCounts:
 def count_clients(rehearsal: Rehearsal) -> list[ClientCounts]:
     """Return the counts of the clients of a rehearsal."""
     struck: dict[int, Counter[str]] = defaultdict(Counter)
+    # without an order, which would be a part of the groups
     recorded = rehearsal.requests.order_by()
     faulted = dict(recorded.filter(FAULTED).values_list("client_id").annotate(number=Count("pk")))
-    # without an order, which would be a part of the groups
     combinations = (
         recorded.filter(exchange__has_key="rules")
         .values("client_id", "exchange__rules")

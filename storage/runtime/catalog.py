@@ -339,13 +339,8 @@ def _account(name: str) -> KnownAccount | None:
         outdated=database_version.read_writer() > database_version.WRITER,
         new_form=registry.new_form_of(account),
         strict=account.strictness == Strictness.AZURE,
-        rehearser=_find_rehearser(account),
+        rehearser=registry.first_answer(Hook.REHEARSER, account),
     )
-
-
-def _find_rehearser(account: Account) -> Rehearser | None:
-    found = (find(account) for find in registry.hooks(Hook.REHEARSER))
-    return next((rehearser for rehearser in found if rehearser is not None), None)
 
 
 def _consistency(account: Account) -> Consistency:

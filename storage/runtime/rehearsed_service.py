@@ -14,6 +14,7 @@ from storage.domain.entities.moments import Moment
 from storage.domain.errors import OutOfRangeInput, ResourceNotFound, TableNotFound
 from storage.domain.filters.query import EntityQuery, Page, Position, TableQuery
 from storage.domain.requests.consistency import ReadTerms
+from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
 from storage.history import past
@@ -44,7 +45,7 @@ class RehearsedService(Service):
 
     def _then(self) -> Moment | None:
         """Return the moment that a secondary has reached; None for the present."""
-        return Moment(int((time.time() - self._lag) * 10_000_000)) if self._lag else None
+        return Moment(int((time.time() - self._lag) * TICKS_PER_SECOND)) if self._lag else None
 
     async def _at(
         self, account: KnownAccount, moment: Moment | None, read: Callable[[Moment | None], Awaitable[T]]

@@ -95,14 +95,6 @@ def _import_background() -> tuple[
     return periodic.run, job_runner.run
 
 
-def _find_router(conninfo: str, on_new_primary: Callable[[float], None]) -> ReadRouter | None:
-    for make_router in registry.hooks(Hook.READ_ROUTER):
-        router: ReadRouter | None = make_router(conninfo, on_new_primary)
-        if router is not None:
-            return router
-    return None
-
-
 class Service:
     def __init__(
         self,
@@ -116,7 +108,9 @@ class Service:
         self.access_changes = AccessChanges()
         self._job_news = JobNews()
         self._lanes = Lanes(conninfo)
-        self._router = _find_router(conninfo, self._leave_former)
+        self._router: ReadRouter | None = registry.first_answer(
+            Hook.READ_ROUTER, conninfo, self._leave_former
+        )
         self._catalog = Catalog(
             conninfo,
             self.access_changes,

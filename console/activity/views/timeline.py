@@ -273,8 +273,8 @@ def _find_onward(request: HttpRequest, done: Activity) -> tuple[str, str] | None
     context = account_context(request)
     if context is None or not may(context.role, Capability.WRITE):
         return None
-    pages = (find_page(done) for find_page in registry.hooks(Hook.ACTIVITY_PAGE))
-    return next((it for it in pages if it is not None), None)
+    page: tuple[str, str] | None = registry.first_answer(Hook.ACTIVITY_PAGE, done)
+    return page
 
 
 show_account_entry = require_safe(account_required(Capability.READ)(_show_entry))
