@@ -4,13 +4,14 @@ python3 -m tests.tools.checker --kills 1000 --seed 7
 
 Histories are checked for linearizability of each entity, whole change sets, and the same changes in the change feed, in
 the lists of versions and in reads of the past. It ends with status 1 if a law is broken, and leaves the history in a
-file.
+file. Ctrl-C ends it with the figures of the tables so far.
 """
 
 import argparse
 import gc
 import sys
 import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -19,8 +20,11 @@ from tests.tools.bench.rounds import progress
 from tests.tools.bench.servers import scratch_folder
 from tests.tools.checker.run import Figures, Plan, run
 from tests.tools.checker.site import KILLS, OTHERS, Fault, Site
+from tests.tools.promises import ledger
 
 FAULTS_PER_TABLE = 13
+UNACKNOWLEDGED = ("writes with an unknown outcome", "refused writes", "reads of the past")
+REHEARSED = ("rehearsed failures of writes", "of them committed")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,7 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
     total = Figures()
     gc.disable()  # a collection of so many recorded operations would be a pause; each table ends with one
     began = time.monotonic()
-    with scratch_folder() as folder, Site(folder, "--durability", options.durability).running() as site:
+    with (
+        suppress(KeyboardInterrupt),
+        scratch_folder() as folder,
+        Site(folder, "--durability", options.durability).running() as site,
+    ):
         token = site.api_token()
         for number in count():
             kills = sum(total.faults[it.__name__] for it in KILLS)
@@ -47,7 +55,10 @@ def main(arguments: list[str] | None = None) -> int:
             progress(
                 f"{kills} kills, {total.operations.total():,} operations, {time.monotonic() - began:.0f} s"
             )
-    sys.stdout.write(report(total, options.seed, time.monotonic() - began))
+    seconds = time.monotonic() - began
+    sys.stdout.write(report(total, options.seed, seconds))
+    if options.record:
+        record(total, options, seconds)
     return 1 if total.violations else 0
 
 
@@ -68,6 +79,7 @@ def read(arguments: list[str] | None) -> argparse.Namespace:
         "--rehearse", default="", metavar="SET", help="also rehearse failures, such as ambiguous"
     )
     parser.add_argument("--durability", choices=("on", "relaxed"), default="on")
+    parser.add_argument("--record", action="store_true", help="keep the figures for docs/reliability.md")
     return parser.parse_args(arguments)
 
 
@@ -85,6 +97,21 @@ def report(total: Figures, seed: int, seconds: float) -> str:
     lines += [f"{len(total.violations)} violations"]
     lines += [f"- {it.promise}: {it.what} {it.operation or ''}" for it in total.violations[:20]]
     return "\n".join(lines) + "\n"
+
+
+def record(total: Figures, options: argparse.Namespace, seconds: float) -> None:
+    """Keep the figures of whole tables, also of a run that was interrupted."""
+    kills = sum(total.faults[it.__name__] for it in KILLS)
+    writes, reads = (total.operations[it] for it in ("acknowledged writes", "reads"))
+    figures = {
+        "kills": kills,
+        "other faults": total.faults.total() - kills,
+        "operations": writes + reads + sum(total.operations[it] for it in UNACKNOWLEDGED),
+        "violations": len(total.violations),
+        **{it: total.operations[it] for it in REHEARSED if options.rehearse},
+    }
+    promise = "rehearsed" if options.rehearse else "durable"
+    ledger.record(ledger.Run(promise, seconds, figures, options.seed))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ python3 -m tests.tools.fuzz --requests 1000000 --seed 3
 
 None may be answered with 500, hang, change what it was not sent to, leave an exception in the log, or be answered in
 another form than that of its door: the Table service in JSON, Atom, XML and multipart, shared access signatures, the
-management API, pages and forms of the console. It ends with status 1 if one is, and prints the requests.
+management API, pages and forms of the console. It ends with status 1 if one is, and prints the requests. Ctrl-C ends it
+earlier, with the same report.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import requests
@@ -25,6 +27,7 @@ from tests.tools.bench.servers import scratch_folder
 from tests.tools.fuzz import documents, pages, protocol
 from tests.tools.fuzz.answers import check_api_answer, check_page_answer
 from tests.tools.fuzz.world import Check, Requests, World
+from tests.tools.promises import ledger
 
 ROUND = 400  # requests of each kind
 TABLE_SERVICE: dict[str, Requests] = {
@@ -53,6 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     failures: list[str] = []
     began = time.monotonic()
     with (
+        suppress(KeyboardInterrupt),
         scratch_folder() as folder,
         start_server(folder / "tablero") as server,
         Connection(server) as connection,
@@ -78,7 +82,11 @@ def main(arguments: list[str] | None = None) -> int:
             )
         logged = [place for place, line in enumerate(server.output) if "Traceback" in line]
         failures += ["\n".join(server.output[max(place - 3, 0) : place + 40]) for place in logged]
-    sys.stdout.write(report(sent, codes, failures, time.monotonic() - began))
+    seconds = time.monotonic() - began
+    sys.stdout.write(report(sent, codes, failures, seconds))
+    if options.record and not options.doors:
+        figures = {"requests": sum(sent.values()), "failures": len(failures)}
+        ledger.record(ledger.Run("wrong", seconds, figures, options.seed))
     return 1 if failures else 0
 
 
@@ -90,6 +98,11 @@ def read(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--doors", nargs="*", default=[], help=f"{', '.join(TABLE_SERVICE)}, API, pages, forms; default all"
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="keep the figures for docs/reliability.md, if all doors were opened",
     )
     return parser.parse_args(arguments)
 

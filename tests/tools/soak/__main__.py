@@ -10,11 +10,15 @@ server started again. It ends with status 1 after errors, or if memory, descript
 import argparse
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tests.live_server import LiveServer, start_server
 from tests.tools.bench.console import sign_in
 from tests.tools.bench.rounds import progress
+from tests.tools.promises import ledger
 from tests.tools.soak import figures
 from tests.tools.soak.figures import Latencies, Sample
 from tests.tools.soak.load import PATIENCE, Load
@@ -29,15 +33,17 @@ def main(arguments: list[str] | None = None) -> int:
     piece = before[-1].piece + 1 if before else 1
     done = before[-1].hours if before else 0.0
     # `sign_in` expects the data there
-    with start_server(folder / "tablero", "--workers", "2") as server:
+    with start_server(folder / "tablero", "--workers", "2") as server, suppress(KeyboardInterrupt):
         soak(server, folder, piece, done, options)
-        logged = sum("Traceback" in line for line in server.output)
+    logged = sum("Traceback" in line for line in server.output)
     if logged:
         figures.append(path, Sample(piece, done + options.hours, {}, {"exceptions in the log": logged}))
     samples = figures.read(path)
     (folder / "figures.svg").write_text(figures.draw(samples))
     problems = figures.problems(samples)
     sys.stdout.write(figures.summary(samples) + "\n" + "".join(f"PROBLEM: {it}\n" for it in problems))
+    if options.record:
+        record([it for it in samples if it.piece == piece], done)
     return 1 if problems else 0
 
 
@@ -48,6 +54,7 @@ def read(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--hours", type=float, default=1.0, help="of this piece, default 1")
     parser.add_argument("--folder", type=Path, default=Path("soak"), help="default soak")
     parser.add_argument("--seconds", type=float, default=60.0, help="between two samples, default 60")
+    parser.add_argument("--record", action="store_true", help="keep the figures for docs/reliability.md")
     return parser.parse_args(arguments)
 
 
@@ -70,6 +77,15 @@ def soak(server: LiveServer, folder: Path, piece: int, done: float, options: arg
             )
             if server.process.poll() is not None:
                 raise SystemExit("the server has ended:\n" + "\n".join(server.output[-20:]))
+
+
+def record(piece: Sequence[Sample], done: float) -> None:
+    hours = max((it.hours for it in piece), default=done) - done
+    requests = sum(value for it in piece for name, value in it.values.items() if name.endswith("requests"))
+    errors = sum(sum(it.errors.values()) for it in piece)
+    drifts = len(figures.problems([replace(it, errors={}) for it in piece]))
+    result = {"hours": round(hours, 2), "requests": round(requests), "errors": errors, "drifts": drifts}
+    ledger.record(ledger.Run("steady", hours * ledger.HOUR, result))
 
 
 if __name__ == "__main__":
