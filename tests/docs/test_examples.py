@@ -155,7 +155,7 @@ def before(server: LiveServer, shell: Callable[..., str]) -> Iterator[Callable[[
 
 @pytest.mark.parametrize("document", with_example("sh"), ids=name_of)
 def test_shell(shell: Callable[..., str], before: Callable[[Path], str], document: Path) -> None:
-    elsewhere = ("pytest", "alice", "manage.py backup", "manage.py restore", "account export")  # see below
+    elsewhere = ("pytest", "alice", "manage.py backup", "manage.py restore", "account export", "restored")
     lines = [block for block in blocks(document, "sh") if not any(word in block for word in elsewhere)]
     shell(*lines, TABLERO_TOKEN=before(document))
 
@@ -210,7 +210,7 @@ def test_backup_and_restore(
     folder = scratch / "backup"  # not tmp_path, which the user of PostgreSQL may not enter
     folder.mkdir()
     shutil.copy(tmp_path / "manage.py", folder)
-    words = ("manage.py backup", "manage.py restore", "account export")
+    words = ("manage.py backup backups", "manage.py restore", "account export")
     backup, restore, one_account = (
         f"cd '{folder}'\n{block}" for word in words for block in blocks(OPERATIONS, "sh") if word in block
     )

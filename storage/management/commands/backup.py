@@ -58,6 +58,13 @@ class Command(TableroCommand):
             help="no new backup: restore one, or the last backup there, into a scratch folder and compare",
         )
 
+        parser.add_argument(
+            "--unseal",
+            metavar="DIR",
+            type=Path,
+            help="no new backup: copy one, or the last backup there, into a folder as plain files",
+        )
+
     def handle(
         self,
         *args: Any,
@@ -65,6 +72,7 @@ class Command(TableroCommand):
         passphrase_file: Path | None,
         list: bool,  # noqa: A002 (the name of the option)
         test: bool,
+        unseal: Path | None,
         **arguments: Any,
     ) -> None:
         passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
@@ -72,6 +80,8 @@ class Command(TableroCommand):
             self._list(location)
         elif test:
             self._test(location, passphrase)
+        elif unseal:
+            self._unseal(location, unseal.absolute(), passphrase)
         else:
             self._back_up(location, passphrase, **arguments)
 
@@ -96,6 +106,10 @@ class Command(TableroCommand):
             sealed = "sealed" if it.sealing else ""
             size = backup.size_of(it.size)
             self.stdout.write(f"{it.name}  {it.kind:11}  {size:>12}  {it.version:10}  {sealed}".rstrip())
+
+    def _unseal(self, location: str, folder: Path, passphrase: bytes | None) -> None:
+        for it in restore.unseal(restore.find(location), folder, self.stderr.write, passphrase=passphrase):
+            self.stdout.write(f"Plain files: {it.location}")
 
     def _test(self, location: str, passphrase: bytes | None) -> None:
         started = time.monotonic()

@@ -159,7 +159,7 @@ def take(backup: Backup, target: Path | None) -> None:
         digests |= _take_database(backup, stored, target)
         stored.discard(ARCHIVE)
     elif target is not None:
-        target.mkdir(mode=0o700)
+        target.mkdir(mode=0o700, exist_ok=True)
     for file in stored - digests.keys():
         with backup.reading(file) as reader:
             if target is not None and file == DUMP:

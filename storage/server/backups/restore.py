@@ -15,8 +15,8 @@ import psycopg
 from storage.backups.last_backup import Kind
 from storage.server import embedded, folder_switch, installation, secret
 from storage.server.backups import contents, description, files, programs, sealing
-from storage.server.backups.description import Backup, SecretIn
-from storage.server.backups.stores import open_store
+from storage.server.backups.description import PLAIN, Backup, SecretIn
+from storage.server.backups.stores import FolderStore, open_store
 from storage.server.data_folder import DataFolder
 from storage.server.installation import MAJOR_VERSION
 from storage.server.options import Options
@@ -106,6 +106,35 @@ def copy(options: Options, backup: Backup, found: bytes | None, say: Say) -> Non
     chain = _chain(backup, None)
     with _explaining():
         _fill(options, chain, found, say)
+
+
+def unseal(backup: Backup, folder: Path, say: Say, *, passphrase: bytes | None = None) -> list[Backup]:
+    """Copy a backup, with those that it continues, into a folder of plain files that PostgreSQL can start."""
+    store = FolderStore(folder)
+    with store.held(), _explaining():
+        return [_copy_plain(it, store, say, passphrase) for it in description.chain_of(backup, passphrase)]
+
+
+def _copy_plain(backup: Backup, store: FolderStore, say: Say, passphrase: bytes | None) -> Backup:
+    if store.folder_of(backup.name).exists():
+        raise Refusal(f"There is {store.locate(backup.name)} already; choose another folder.")
+    say(f"Reading and verifying {backup.location} ...")
+    with store.draft_of(backup.name) as draft:
+        files.take(backup, draft.path if backup.kind is Kind.DUMP else draft.path / files.DATABASE)
+        digests = {name: it for name, it in backup.files.items() if name.startswith(f"{files.DATABASE}")}
+        server_secret = secret_of(backup, passphrase)
+        if server_secret is not None:
+            digests |= files.write_file(draft, SecretIn.PLAIN, server_secret + b"\n", None)
+        if files.SETTINGS in backup.files:
+            digests |= files.write_file(
+                draft, files.SETTINGS, files.read_verified(backup, files.SETTINGS), None
+            )
+        for path in draft.path.rglob("*"):
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        kept = SecretIn.ABSENT if server_secret is None else SecretIn.PLAIN
+        plain = replace(backup, store=store, format=PLAIN, secret=kept, sealing=None, key=None, files=digests)
+        plain.publish(draft)
+    return plain
 
 
 @contextmanager

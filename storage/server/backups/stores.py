@@ -199,7 +199,13 @@ class FolderStore:
         while final.exists():
             time.sleep(0.05)
             final = self.path / name_of(datetime.now(UTC))
-        draft = FolderDraft(self.path / f".{final.name}.part", final)
+        with self.draft_of(final.name) as draft:
+            yield draft
+
+    @contextmanager
+    def draft_of(self, name: str) -> Iterator["FolderDraft"]:
+        """Yield a draft of a backup with a given name."""
+        draft = FolderDraft(self.path / f".{name}.part", self.path / name)
         draft.path.mkdir(mode=0o700)
         try:
             yield draft
