@@ -11,6 +11,8 @@ import argparse
 import gc
 import sys
 import time
+from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -18,11 +20,13 @@ from random import Random
 
 from tests.tools.bench.rounds import progress
 from tests.tools.bench.servers import scratch_folder
-from tests.tools.checker.run import Figures, Plan, run
+from tests.tools.checker.operations import DURING
+from tests.tools.checker.run import Figures, Plan, Recovery, run
 from tests.tools.checker.site import KILLS, OTHERS, Fault, Site
 from tests.tools.promises import ledger
 
 FAULTS_PER_TABLE = 13
+ALL_KILLS = (*KILLS, *DURING)
 UNACKNOWLEDGED = ("writes with an unknown outcome", "refused writes", "reads of the past")
 REHEARSED = ("rehearsed failures of writes", "of them committed")
 
@@ -40,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     ):
         token = site.api_token()
         for number in count():
-            kills = sum(total.faults[it.__name__] for it in KILLS)
+            kills = sum(total.faults[it.__name__] for it in ALL_KILLS)
             if (kills >= options.kills and number >= options.tables) or total.violations:
                 break
             plan = Plan(
@@ -85,13 +89,14 @@ def read(arguments: list[str] | None) -> argparse.Namespace:
 
 def choose(dice: Random) -> list[Fault]:
     """Return faults in random order, each as often as another in the long run."""
-    return dice.sample((*KILLS, *OTHERS), FAULTS_PER_TABLE)
+    return dice.sample((*ALL_KILLS, *OTHERS), FAULTS_PER_TABLE)
 
 
 def report(total: Figures, seed: int, seconds: float) -> str:
     lines = [f"seed {seed}, {seconds:.0f} s", ""]
     lines += [f"{number:8,}  {name.replace('_', ' ')}" for name, number in total.faults.most_common()]
     lines += ["", *(f"{number:8,}  {name}" for name, number in total.operations.items())]
+    lines += ["", *describe_recoveries(total)]
     pauses = sorted(total.pauses)
     lines += ["", f"longest time without an acknowledged write: {pauses[-1]:.1f} s"]
     lines += [f"{len(total.violations)} violations"]
@@ -101,7 +106,7 @@ def report(total: Figures, seed: int, seconds: float) -> str:
 
 def record(total: Figures, options: argparse.Namespace, seconds: float) -> None:
     """Keep the figures of whole tables, also of a run that was interrupted."""
-    kills = sum(total.faults[it.__name__] for it in KILLS)
+    kills = sum(total.faults[it.__name__] for it in ALL_KILLS)
     writes, reads = (total.operations[it] for it in ("acknowledged writes", "reads"))
     figures = {
         "kills": kills,
@@ -112,6 +117,29 @@ def record(total: Figures, options: argparse.Namespace, seconds: float) -> None:
     }
     promise = "rehearsed" if options.rehearse else "durable"
     ledger.record(ledger.Run(promise, seconds, figures, options.seed))
+
+
+def describe_recoveries(total: Figures) -> list[str]:
+    """Return a table of the seconds from a fault to the next acknowledged write, by kind of fault."""
+    columns = "p50     p90     max"
+    lines = [f"{'seconds to the next acknowledged write':44}{'any address':24}every address"]
+    lines += [f"{'':36}times{columns:>22}  {columns}"]
+    by_fault: dict[str, list[Recovery]] = defaultdict(list)
+    for it in total.recoveries:
+        by_fault[it.fault].append(it)
+        by_fault["all"].append(it)
+    for name, several in sorted(by_fault.items()):
+        pairs = ([it.any_address for it in several], [it.every_address for it in several])
+        figures = "".join(f"{figure:8.2f}" for values in pairs for figure in quantiles(values))
+        lines.append(f"{name.replace('_', ' '):36}{len(several):5}{figures}")
+    return lines
+
+
+def quantiles(values: Iterable[float]) -> tuple[float, float, float]:
+    """Return the median, the ninth decile, and the largest."""
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    return ordered[last // 2], ordered[round(0.9 * last)], ordered[last]
 
 
 if __name__ == "__main__":

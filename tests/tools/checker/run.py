@@ -3,26 +3,33 @@
 import gc
 import pickle
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 from uuid import uuid4
-
-import psutil
-import psycopg
 
 from tests.tools.checker.clients import EVERYTHING, Load
 from tests.tools.checker.feed import Api, FeedReader, check_feed, check_feed_of, check_past, check_versions
-from tests.tools.checker.history import History
+from tests.tools.checker.history import History, Write
 from tests.tools.checker.levels import Violation
 from tests.tools.checker.registers import check_registers
 from tests.tools.checker.rehearsal import Record, check_records
-from tests.tools.checker.site import Fault, Site
+from tests.tools.checker.site import Fault, Site, happens
 
-# errors of a fault whose target does not exist
-GONE = (psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError, IndexError, psycopg.OperationalError)
+
+class Recovery(NamedTuple):
+    """Seconds from a fault to the next acknowledged write, by a client of any address, and of the slowest address.
+
+    A write counts if it began after the fault.
+    """
+
+    fault: str
+    any_address: float
+    every_address: float
 
 
 @dataclass
@@ -31,12 +38,14 @@ class Figures:
     operations: Counter[str] = field(default_factory=Counter)
     pauses: list[float] = field(default_factory=list)  # seconds without an acknowledged write, of each table
     violations: list[Violation] = field(default_factory=list)
+    recoveries: list[Recovery] = field(default_factory=list)
 
     def merge(self, other: "Figures") -> None:
         self.faults.update(other.faults)
         self.operations.update(other.operations)
         self.pauses += other.pauses
         self.violations += other.violations
+        self.recoveries += other.recoveries
 
     def add(self, history: History, changes: int) -> None:
         acknowledged = [it.ended for it in history.writes if it.ended is not None]
@@ -52,6 +61,17 @@ class Figures:
                 "changes in the feed": changes,
             }
         )
+
+    def add_recoveries(self, history: History, struck: Iterable[tuple[str, float]], addresses: int) -> None:
+        """Add the recoveries of faults, whose addresses have all acknowledged a write since."""
+        acknowledged: list[list[Write]] = [[] for _ in range(addresses)]
+        for write in history.writes:
+            if write.ended is not None:
+                acknowledged[int(write.session.rpartition(" ")[2]) % addresses].append(write)
+        for fault, moment in struck:
+            ends = [min((it.ended for it in own if it.began > moment), default=inf) for own in acknowledged]
+            if max(ends) < inf:
+                self.recoveries.append(Recovery(fault, min(ends) - moment, max(ends) - moment))
 
     def add_records(self, records: Sequence[Record]) -> None:
         struck = [it for it in records if it.is_struck]
@@ -75,15 +95,6 @@ class Plan:
     record: Path | None = None  # the file for the history if a law is broken
 
 
-def happens(fault: Fault, site: Site, dice: Random) -> bool:
-    """Apply a fault, and return whether its target existed."""
-    try:
-        fault(site, dice)
-    except GONE:
-        return False
-    return True
-
-
 def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
     """Apply faults to a site while clients work on a new table, and check what they did and saw."""
     dice = Random(plan.seed)
@@ -92,6 +103,7 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
     load.add_clients(plan.clients, endpoints)
     figures = Figures()
     api = Api(endpoints[0], load.table, token)
+    struck: list[tuple[str, float]] = []
     gc.collect()
     with load.running(), FeedReader(api) as reader:
         if plan.rehearsal:
@@ -102,6 +114,7 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
             while not happens(fault, site, dice):
                 load.wait_for_answers(plan.clients)
             figures.faults[fault.__name__] += 1
+            struck.append((fault.__name__, site.struck_at))
         load.wait_for_answers(plan.answers)
         load.stop()
         records = site.end_rehearsal() if plan.rehearsal else None
@@ -113,6 +126,8 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
     changes = reader.changes
     versions = {key: api.versions(key) for key in load.keys}
     figures.add(load.history, len(changes))
+    figures.add_recoveries(load.history, struck, len(endpoints))
+    figures.operations["kills after the end of their operation"] += site.late_kills
     figures.violations += check_feed(changes, final)
     figures.violations += check_versions(versions, changes)
     if records is not None:
@@ -122,6 +137,8 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
         figures.violations += check_registers(load.history, changes)
         figures.violations += check_feed_of(load.history, changes)
         figures.violations += check_past(load.history, changes)
+    figures.violations += site.violations
+    site.late_kills, site.violations = 0, []
     figures.violations += [Violation("a log without exceptions", it) for it in site.logged_errors()]
     if figures.violations and plan.record is not None:
         plan.record.write_bytes(pickle.dumps((load.history, changes, final, figures.violations)))

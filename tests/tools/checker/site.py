@@ -15,6 +15,7 @@ from storage.server.data_folder import DataFolder
 from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
 from tests.ports import free_port
 from tests.tools.checker.clients import Endpoint
+from tests.tools.checker.levels import Violation
 from tests.tools.checker.proxy import Proxy
 from tests.tools.checker.rehearsal import Record, read_records
 
@@ -31,6 +32,10 @@ class Site:
         self.data = folder / "first"
         self.servers: list[LiveServer | None] = [None] * servers
         self.output: list[str] = []  # output of stopped servers
+        self.token = ""  # for the management API
+        self.struck_at = 0.0  # when the last fault began
+        self.late_kills = 0  # after the end of the long operation that they were to interrupt
+        self.violations: list[Violation] = []  # found after long operations
         self._folder = folder
         self._options = options
         self._ports = [free_port() for _ in self.servers]
@@ -82,7 +87,8 @@ class Site:
 
     def api_token(self) -> str:
         self.first.manage("user", "add", "robot", "--admin")
-        return self.first.add_token("robot", "checker", "read")
+        self.token = self.first.add_token("robot", "checker")
+        return self.token
 
     def rehearse(self, table: str, rules: str, seed: int) -> None:
         """Start a rehearsal in a table."""
@@ -116,6 +122,19 @@ class Site:
 
 
 # faults: each ends when all are there again, or will be without help
+
+# errors of a fault whose target does not exist
+GONE = (psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError, IndexError, psycopg.OperationalError)
+
+
+def happens(fault: "Fault", site: Site, dice: Random) -> bool:
+    """Apply a fault, and return whether its target existed."""
+    site.struck_at = time.monotonic()
+    try:
+        fault(site, dice)
+    except GONE:
+        return False
+    return True
 
 
 def kill_the_server(site: Site, dice: Random) -> None:
@@ -190,6 +209,7 @@ def kill_while_flushes_are_late(site: Site, dice: Random) -> None:
     time.sleep(0.3 + 0.2 * dice.random())
     for name in ("commit_delay", "commit_siblings"):
         site.execute(f"ALTER SYSTEM RESET {name}")
+    site.struck_at = time.monotonic()
     kill_the_postmaster(site, dice)
 
 

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from tests.seeds import seeded
+from tests.tools.checker.operations import DURING
 from tests.tools.checker.run import Plan, run
 from tests.tools.checker.site import (
     KILLS,
@@ -68,6 +69,16 @@ def test_nothing_acknowledged_is_lost_whatever_is_killed(site, token):
 
     assert figures.violations == []
     assert figures.faults.total() == len(faults)
+    assert max(figures.pauses) < PAUSE
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", DURING)
+def test_long_operations_that_are_killed_are_whole(site, token, fault):
+    figures = run(site, token, replace(PLAN, clients=6), [fault])
+
+    assert figures.violations == []
+    assert [it.fault for it in figures.recoveries] == [fault.__name__]
     assert max(figures.pauses) < PAUSE
 
 
