@@ -21,13 +21,13 @@ MEGABYTE = 1 << 20
 
 
 def prepare(
-    installation: Installation, folder: DataFolder, settings: Mapping[str, str], *, workers: int
+    installation: Installation, folder: DataFolder, settings: Mapping[str, str], *, workers: int, small: bool
 ) -> None:
     """Prepare a startable cluster; the caller holds the data folder."""
     _check_version(installation, folder)
     _check_owner(installation, folder)
     make_socket_folder(installation, folder)
-    _configure(folder, settings, workers)
+    _configure(folder, settings, workers, small=small)
     if not folder.database.exists():
         _initialize(installation, folder)
 
@@ -149,11 +149,11 @@ def make_socket_folder(installation: Installation, folder: DataFolder) -> None:
         raise Refusal(f"{path} is not a private folder of the user PostgreSQL runs as; remove it.")
 
 
-def _configure(folder: DataFolder, settings: Mapping[str, str], workers: int) -> None:
+def _configure(folder: DataFolder, settings: Mapping[str, str], workers: int, *, small: bool) -> None:
     """Write PostgreSQL's configuration; its folder belongs to root, so no other user can plant a link in it."""
     folder.config.mkdir(exist_ok=True)
     folder.config.chmod(0o755)  # whatever the umask
-    lines = {**_settings(folder, workers), **settings}
+    lines = {**_settings(folder, workers), **(_SMALL if small else {}), **settings}
     text = "".join(f"{name} = '{_quote(value)}'\n" for name, value in lines.items())
     _write(folder.config / "postgresql.conf", f"{HEADER}{text}include_if_exists = 'custom.conf'\n")
     _write(
@@ -180,7 +180,7 @@ def _settings(folder: DataFolder, workers: int) -> dict[str, str]:
         "cluster_name": NAME,
         # each worker: 12 lanes, a listener, a pool; and room for commands and people
         "max_connections": str(40 + 32 * workers),
-        "shared_buffers": f"{min(max(memory // 8, 128 if memory < 1024 else 256), 4096)}MB",
+        "shared_buffers": f"{_shared_buffers(memory, _size(folder.database) // MEGABYTE)}MB",
         "effective_cache_size": f"{max(memory // 2, 256)}MB",
         "work_mem": "16MB",
         "maintenance_work_mem": "128MB",
@@ -209,6 +209,39 @@ def _settings(folder: DataFolder, workers: int) -> dict[str, str]:
         "log_parameter_max_length_on_error": "0",
         **(_ON_LINUX if sys.platform == "linux" else {}),
     }
+
+
+# Settings for --small: the others take memory also while little is stored and written.
+_SMALL: Final = {
+    "shared_buffers": "64MB",
+    "wal_buffers": "1MB",
+    "max_locks_per_transaction": "128",
+    "max_logical_replication_workers": "0",
+    "maintenance_work_mem": "64MB",
+    "min_wal_size": "64MB",
+    "max_wal_size": "512MB",
+}
+
+
+def _shared_buffers(memory: int, stored: int) -> int:
+    """Return the megabytes of shared buffers for the memory of the machine and what is stored.
+
+    An eighth of the memory, at most 4 GiB, but no more than twice what is stored, as descriptors of buffers take a
+    fiftieth of these even while they are empty. What a growing database has no buffers for until the next start is in
+    the cache of the operating system.
+    """
+    enough = max(2 * stored, 512)
+    return min(max(memory // 8, 128 if memory < 1024 else 256), enough, 4096)
+
+
+def _size(database: Path) -> int:
+    """Return the bytes of the files of relations."""
+    total = 0
+    for folder, _, names in os.walk(database / "base"):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += Path(folder, name).stat().st_size
+    return total
 
 
 # after a crash: all files at once, instead of opening hundreds of thousands one by one

@@ -121,6 +121,7 @@ POOL: Final = {
     "min_size": 0,
     "max_size": 10,
     "timeout": 5,
+    "max_idle": 60,  # seconds; a connection is 3 to 5 MB of PostgreSQL, and opened in as many milliseconds
     "reconnect_timeout": 0.5,
     "connection_class": InterruptibleConnection,
 }

@@ -133,7 +133,7 @@ def started(
     folder = DataFolder(options.data)
     with _explaining(folder):
         given = {**archiving.settings(folder, archive), **(settings or {})}
-        cluster.prepare(programs, folder, given, workers=options.workers)
+        cluster.prepare(programs, folder, given, workers=options.workers, small=options.small)
         plan = _plan(options, programs, folder, archive)
     embedded = Embedded(plan, lock, say)
     try:

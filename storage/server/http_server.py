@@ -47,7 +47,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         garbage.keep()
-        heap.keep_freed()
+        if not self._options.small:
+            heap.keep_freed()
         if not self.should_exit:
             self._started()
 

@@ -35,6 +35,7 @@ _OWN = (
     Variable("HOST_SUFFIX", "", "serve ACCOUNT.SUFFIX as well (several: comma)", "SUFFIX", separator=","),
     Variable("DATA", "", "folder of database and secret", "DIR"),
     Variable("DURABILITY", "on", "relaxed: the last 0.6 s may be lost in a crash", None, ("on", "relaxed")),
+    Variable("SMALL", "", "less memory for the database, for laptops and CI", is_flag=True),
     Variable("TLS_CERT", "", "certificate chain in PEM: serve https", "FILE"),
     Variable("TLS_KEY", "", "private key of the certificate in PEM", "FILE"),
     Variable("HSTS", "31536000", "for how long browsers use https only; 0: no longer", "SECONDS"),
@@ -239,6 +240,7 @@ class Options:
     host_suffixes: tuple[str, ...]
     data: Path
     relaxed: bool
+    small: bool
     tls_cert: str
     tls_key: str
     hsts: int  # seconds
@@ -317,6 +319,7 @@ def read(environ: Mapping[str, str]) -> Options:
         host_suffixes=_read_suffixes(value["HOST_SUFFIX"]),
         data=Path(value["DATA"]).expanduser().absolute() if value["DATA"] else default_data(),
         relaxed=_read_choice("DURABILITY", value["DURABILITY"]) == "relaxed",
+        small=_read_flag("SMALL", value["SMALL"]),
         tls_cert=value["TLS_CERT"],
         tls_key=value["TLS_KEY"],
         hsts=_read_number("HSTS", value["HSTS"], 0, 63_072_000),

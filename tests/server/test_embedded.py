@@ -186,13 +186,22 @@ class TestRoot:
             assert postmaster.uids().real != 0
 
 
-def test_memory_sets_the_size_of_shared_buffers(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("memory", "stored", "expected"),
+    [(512, 0, 128), (24_000, 0, 512), (24_000, 1000, 2000), (24_000, 50_000, 3000), (64_000, 50_000, 4096)],
+)
+def test_memory_and_what_is_stored_set_the_size_of_shared_buffers(memory, stored, expected):
+    assert cluster._shared_buffers(memory, stored) == expected
+
+
+def test_small_takes_less_memory_but_what_a_command_sets_counts(tmp_path):
     folder = DataFolder(tmp_path)
-    sizes = []
-    for gigabytes in (0.5, 1, 4, 64):
-        monkeypatch.setattr(cluster, "_memory", lambda size=gigabytes: int(size * (1 << 30)))
-        sizes.append(cluster._settings(folder, 1)["shared_buffers"])
-    assert sizes == ["128MB", "256MB", "512MB", "4096MB"]
+    (tmp_path / "database/base/5").mkdir(parents=True)
+    (tmp_path / "database/base/5/1234").write_bytes(b"x" * 100)
+    cluster._configure(folder, {"wal_buffers": "2MB"}, 1, small=True)
+    text = (folder.config / "postgresql.conf").read_text()
+    assert "shared_buffers = '64MB'" in text and "wal_buffers = '2MB'" in text
+    assert cluster._size(folder.database) == 100
 
 
 def test_a_command_gives_up_on_a_server_whose_postgresql_does_not_run(data, monkeypatch):
