@@ -21,7 +21,7 @@ from storage.core.tracer import Tracer
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
 from storage.domain.access.policies import SignedIdentifier
-from storage.domain.entities.changes import Change
+from storage.domain.entities.changes import Change, Delete
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import (
@@ -51,6 +51,7 @@ from storage.runtime.clock import keep_noting
 from storage.runtime.job_news import JobNews
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.observer import Observer
+from storage.runtime.pending_entries import PendingEntries
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread
 from storage.runtime.throughput import Throughput
@@ -121,6 +122,7 @@ class Service:
         self._actors = Actors(self._lanes)
         self.live_feed = LiveFeed(self._lanes)
         self._throughput = Throughput(self._lanes)
+        self._pending_entries = PendingEntries(self._lanes)
         self._watches = Watches(conninfo, self._lanes)
         self._standby = StandbyCatalog(self._router) if self._router is not None else None
         self._background: asyncio.Task[None] | None = None
@@ -152,6 +154,7 @@ class Service:
         if self._router is not None:
             await self._router.close()
         await self._watches.close()
+        await self._pending_entries.close()
         await self.live_feed.close()
         for end in registry.hooks(Hook.SERVICE_END):
             await end()
@@ -328,6 +331,7 @@ class Service:
             table,
             lambda t: self._lanes.run(sql.change(t.relation, change, recorder), session),
             lambda: change.key.partition_key,
+            _properties(change),
         )
 
     async def apply(
@@ -365,7 +369,8 @@ class Service:
             every = [*changes, *remaining()]
             return await self._lanes.run(batch.apply(known.relation, every, recorder), session)
 
-        return await self._write(account, table, run, lambda: _only_partition(changes), len)
+        properties = _properties(changes[0]) if changes else 0
+        return await self._write(account, table, run, lambda: _only_partition(changes), properties, len)
 
     async def get(
         self,
@@ -508,11 +513,15 @@ class Service:
         table: str,
         run: Callable[[KnownTable], Awaitable[T]],
         partition: Partition,
+        properties: int,
         count: Callable[[T], int] = lambda _: 1,
     ) -> T:
+        """Run a write; ``properties`` is about their number in each change, ``count`` the number of changes."""
+
         async def write(known: KnownTable) -> T:
             result = await run(known)
             self.observer.record_write(known.id)
+            self._pending_entries.add(known.relation, properties * count(result))
             return result
 
         return await self._on(
@@ -589,6 +598,10 @@ class Service:
 def _only_partition(changes: Sequence[Change]) -> str | None:
     """Return the common partition of a change set."""
     return changes[0].key.partition_key if changes else None
+
+
+def _properties(change: Change) -> int:
+    return 0 if isinstance(change, Delete) else len(change.entity.properties)
 
 
 def _session(terms: ReadTerms | None) -> Session | None:

@@ -13,6 +13,7 @@ from storage.sql.failures import Canceled
 from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, INDEXED_TIME
 from storage.sql.forms import HasRelation
 from storage.sql.relations import relation_of
+from storage.sql.statement import Lane, Statement
 
 _CREATE: Final = "CREATE INDEX CONCURRENTLY {index} ON {relation} ({columns})"
 _INDEXES: Final = """
@@ -27,7 +28,13 @@ SELECT place, coalesce(pg_stat_get_numscans(to_regclass(name)), 0)
 FROM unnest(%s::text[]) WITH ORDINALITY AS known (name, place)
 WHERE to_regclass(name) IS NOT NULL
 """
-# all processes write in the same order, so that they cannot deadlock
+_CLEAN_PENDING: Final = """
+SELECT gin_clean_pending_list(i.indexrelid)
+FROM pg_index AS i
+JOIN pg_class AS c ON c.oid = i.indexrelid
+JOIN pg_am AS a ON a.oid = c.relam
+WHERE i.indrelid = to_regclass($1) AND a.amname = 'gin'
+"""
 
 
 class StoredIndex(NamedTuple):
@@ -58,6 +65,11 @@ def create(table: HasRelation, index_id: int, name: str) -> None:
 def analyze(table: HasRelation) -> None:
     """Run ANALYZE on a table for statistics on a new index's expressions; raises Canceled."""
     _run(f"ANALYZE {relation_of(table)}")
+
+
+def clean_pending(relation: str) -> Statement[None]:
+    """Return the statement that moves the pending entries of a relation's index of all properties to the index."""
+    return Statement(_CLEAN_PENDING, (relation,), Lane.FILTER, lambda result: None)
 
 
 def _run(text: str) -> None:

@@ -20,7 +20,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
-from storage.runtime import throughput
+from storage.runtime import pending_entries, throughput
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import lanes, notify, relations
@@ -63,6 +63,29 @@ def entity(number=0, key=KEY):
 
 def content(found):
     return json.loads(found.content.replace(b"\n", b"").replace(b",", b"{", 1) + b"}")
+
+
+async def test_new_entries_of_the_index_are_moved_to_it_in_the_background(
+    service, account, people, monkeypatch
+):
+    """Else the write that finds the list full does it."""
+    monkeypatch.setattr(pending_entries, "CLEANED_FROM", 4)
+    table = await in_thread(tables.get, account.row, people)
+
+    def clean():
+        [(pages,)] = fetch("SELECT gin_clean_pending_list(%s::regclass)", f"entity_{table.pk}_props_idx")
+        return pages
+
+    async def insert(*row_keys):
+        changes = [Insert(entity(key=EntityKey("p", row_key))) for row_key in row_keys]
+        await service.apply(account, people, changes)
+        await asyncio.gather(*service._pending_entries._cleaning.values())
+
+    await insert("1", "2", "3")
+    assert await in_thread(clean) == 1  # so few wait for others
+
+    await insert("4", "5")
+    assert await in_thread(clean) == 0
 
 
 # tables that come and go
