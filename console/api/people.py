@@ -37,7 +37,7 @@ class ServerViewSet(ApiViewSet):
 class UserViewSet(ServerViewSet):
     tag = "Users"
     capabilities = dict.fromkeys(
-        ("index", "retrieve", "partial_update", "sign_out", "reset_factors"), Capability.OWN
+        ("index", "retrieve", "partial_update", "sign_out", "reset_factors"), Capability.GRANT
     )
 
     @operation(
@@ -100,7 +100,7 @@ class UserViewSet(ServerViewSet):
 
 class UserTokenViewSet(ServerViewSet):
     tag = "Users"
-    capabilities = dict.fromkeys(("index", "destroy"), Capability.OWN)
+    capabilities = dict.fromkeys(("index", "destroy"), Capability.GRANT)
 
     @operation(
         "list_user_tokens", "List the tokens of a user", answer=page_of(serializers.UserTokenSerializer)
@@ -143,7 +143,7 @@ class _InvitationViewSet(ApiViewSet):
 
 
 class InvitationViewSet(_InvitationViewSet, AccountScopedViewSet):
-    capabilities = dict.fromkeys(("index", "create", "destroy"), Capability.OWN)
+    capabilities = dict.fromkeys(("index", "create", "destroy"), Capability.GRANT)
 
     @operation(
         "list_invitations",
@@ -172,7 +172,7 @@ class InvitationViewSet(_InvitationViewSet, AccountScopedViewSet):
 
 class ServerInvitationViewSet(_InvitationViewSet, ServerViewSet):
     operation_suffix: ClassVar[str] = "_of_server"
-    capabilities = dict.fromkeys(("index", "create", "destroy"), Capability.OWN)
+    capabilities = dict.fromkeys(("index", "create", "destroy"), Capability.GRANT)
 
     @operation(
         "list_invitations",
@@ -196,7 +196,7 @@ class ServerInvitationViewSet(_InvitationViewSet, ServerViewSet):
     def create(self, request: Request) -> Response:
         data = self.read_body()
         name = data.get("account")
-        account = access.find_account(self.token, name, Capability.OWN)[0] if name else None
+        account = access.find_account(self.token, name, Capability.GRANT)[0] if name else None
         return self.issue(account, is_admin=data["is_admin"])
 
     @operation("withdraw_invitation", "Withdraw an invitation", "Its link no longer works.")

@@ -208,7 +208,7 @@ class FileForm(_CopyForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-@account_required(Capability.MANAGE_ACCESS)
+@account_required(Capability.CONFIGURE)
 def start(request: HttpRequest, account: Account) -> HttpResponse:
     """Start a copy from or to another service, and show its job."""
     earlier = _find_job(request, account)
@@ -233,7 +233,7 @@ def start(request: HttpRequest, account: Account) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-@account_required(Capability.MANAGE_ACCESS)
+@account_required(Capability.CONFIGURE)
 def start_from_file(request: HttpRequest, account: Account) -> HttpResponse:
     """Receive an Azurite file, whole or to be uploaded in pieces by a script, and start a copy from it."""
     context: dict[str, Any] = {"tabs": _tabs(account, is_file=True)}
@@ -292,7 +292,7 @@ def _address_of(account: Account, file: JobFile) -> str:
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@account_required(Capability.MANAGE_ACCESS)
+@account_required(Capability.CONFIGURE)
 def upload(request: HttpRequest, account: Account, file: int, size: int) -> HttpResponse:
     """Write a piece of an Azurite file at ``start``; respond with the size so far, where the upload continues."""
     uploaded = uploads.get(account, file, by=actor_of(request))

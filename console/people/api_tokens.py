@@ -17,9 +17,10 @@ from storage.people.members import visible_accounts
 SCOPES = [
     (Scope.READ.value, _("Read: view lists, settings and activity")),
     (Scope.WRITE.value, _("Write: also create, change and delete tables")),
+    (Scope.OPERATE.value, _("Operate: also change settings and delete accounts, but give nobody access")),
     (
         Scope.MANAGE.value,
-        _("Manage: everything you can do, including keys, SAS tokens, members and accounts"),
+        _("Manage: everything you can do, also keys, SAS tokens, policies, webhooks and members"),
     ),
 ]
 LIFETIMES = [

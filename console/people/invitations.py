@@ -89,7 +89,7 @@ def _may_still_invite(invitation: Invitation) -> bool:
     if invitation.is_admin or invitation.account is None:
         return False
     role = role_in(inviter, invitation.account)
-    return role is not None and may(role, Capability.OWN)
+    return role is not None and may(role, Capability.GRANT)
 
 
 @transaction.atomic

@@ -115,7 +115,7 @@ ACCOUNT_SETTINGS: Final = (
     ),
     NavigationItem("sas:new", _("New SAS token"), "plus", Capability.MANAGE_ACCESS),
     NavigationItem(
-        "accounts:members", _("Invite by link"), "mail-plus", Capability.OWN, fragment="invite-title",
+        "accounts:members", _("Invite by link"), "mail-plus", Capability.GRANT, fragment="invite-title",
         place=_("Members"),
     ),
 )  # fmt: skip

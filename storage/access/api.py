@@ -39,8 +39,8 @@ class KeyViewSet(AccountScopedViewSet):
     tag = "Keys"
     capabilities = {
         "index": Capability.MANAGE_ACCESS,
-        "rotate": Capability.OWN,
-        "end": Capability.OWN,
+        "rotate": Capability.GRANT,
+        "end": Capability.GRANT,
         "connection": Capability.MANAGE_ACCESS,
     }
 

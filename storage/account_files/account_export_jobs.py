@@ -33,7 +33,7 @@ class _AccountExportJob(ExportJob[Arguments]):
     """
 
     name, arguments = "account.export", Arguments
-    capability = reads_files = Capability.MANAGE_ACCESS
+    capability = reads_files = Capability.CONFIGURE
 
     def begin(self, run: Run[Arguments]) -> Step[NoState]:
         found = totals.contents([run.account.pk]).get(run.account.pk)

@@ -26,7 +26,7 @@ from storage.transfer.api import check_library
 
 class AccountCopyViewSet(AccountScopedViewSet):
     tag = "Accounts"
-    capabilities = {"check_copy": Capability.READ, "copy": Capability.OWN}
+    capabilities = {"check_copy": Capability.READ, "copy": Capability.GRANT}
 
     @operation(
         "check_copy",
@@ -87,7 +87,7 @@ class AccountExportViewSet(AccountScopedViewSet):
         "Export an account",
         "A job writes all tables, policies and settings into a file, as of one moment, which it has for a day; `account"
         " import` makes an account of it. Account keys are not in the file, which needs the role maintainer and the"
-        " scope manage. In another `format`, it is a ZIP file with a file for each table.",
+        " scope operate. In another `format`, it is a ZIP file with a file for each table.",
         body=AccountExportSerializer,
         answer=JobSerializer,
         is_job=True,
@@ -97,8 +97,8 @@ class AccountExportViewSet(AccountScopedViewSet):
         data = self.read_body()
         format_, names = data["format"], dict.fromkeys(data["tables"])
         if format_ == WHOLE_ACCOUNT:
-            access.check_scope(self.token, Capability.MANAGE_ACCESS)
-            access.find_account(self.token, account, Capability.MANAGE_ACCESS)
+            access.check_scope(self.token, Capability.CONFIGURE)
+            access.find_account(self.token, account, Capability.CONFIGURE)
             if names:
                 raise problems.invalid("Choose tables for another format.", "/tables")
             return self.answer_job(

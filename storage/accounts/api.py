@@ -31,7 +31,7 @@ from storage.rest.views import AccountScopedViewSet, ApiViewSet
 
 class ServicePropertiesViewSet(AccountScopedViewSet):
     tag = "Service properties"
-    capabilities = {"retrieve": Capability.READ, "update": Capability.MANAGE_ACCESS}
+    capabilities = {"retrieve": Capability.READ, "update": Capability.CONFIGURE}
 
     @operation(
         "get_service_properties",
@@ -84,7 +84,7 @@ _NAME_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 class AccountListViewSet(ApiViewSet):
     tag = "Accounts"
-    capabilities = {"index": Capability.READ, "create": Capability.OWN}
+    capabilities = {"index": Capability.READ, "create": Capability.GRANT}
 
     def resolve_target(self, token: ApiToken, capability: Capability) -> None:
         if self.action == "create":

@@ -47,7 +47,7 @@ class AccountVerb(Verb):
         Group.SETTINGS,
         "sliders-horizontal",
         _("%(who)s changed the service properties"),
-        undo=Undo("storage.accounts.undo.undo_properties", Capability.MANAGE_ACCESS, changes_catalog=True),
+        undo=Undo("storage.accounts.undo.undo_properties", Capability.CONFIGURE, changes_catalog=True),
         is_marked=True,
     )
 

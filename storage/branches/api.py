@@ -66,7 +66,7 @@ class RestoreViewSet(AccountScopedViewSet):
 
 class BranchViewSet(AccountScopedViewSet):
     tag = "Branches"
-    capabilities = {"index": Capability.READ, "create": Capability.OWN, "reset": Capability.MANAGE_ACCESS}
+    capabilities = {"index": Capability.READ, "create": Capability.GRANT, "reset": Capability.MANAGE_ACCESS}
 
     @operation(
         "list_branches",
@@ -135,7 +135,7 @@ class BranchViewSet(AccountScopedViewSet):
                 f"The branch {name} was left incomplete by an older version. Delete the account {name} first."
             )
             raise Problem(problems.CONFLICT, detail)
-        access.find_account(self.token, name, Capability.OWN)  # the answer has its keys
+        access.find_account(self.token, name, Capability.GRANT)  # the answer has its keys
         return account_building.describe(branch.account, branch)
 
     @operation(

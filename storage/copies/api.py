@@ -13,9 +13,10 @@ from storage.copies.copying import CopyOptions
 from storage.copies.serializers import FileCopyParameters, RemoteCopySerializer
 from storage.domain.access.roles import Capability
 from storage.jobs import jobs
+from storage.models import ApiToken
 from storage.remote.azurite import FILE_NAME, NotAzurite
 from storage.remote.endpoints import EndpointMalformed
-from storage.rest import problems
+from storage.rest import access, problems
 from storage.rest.documentation import operation
 from storage.rest.jobs import JobSerializer
 from storage.rest.problems import Problem
@@ -27,7 +28,7 @@ from storage.transfer import file_work
 
 class FileCopyViewSet(UploadViewSet):
     tag = "Import and export"
-    capabilities = {"copy": Capability.MANAGE_ACCESS}
+    capabilities = {"copy": Capability.CONFIGURE}
 
     @operation(
         "copy_from_file",
@@ -41,6 +42,7 @@ class FileCopyViewSet(UploadViewSet):
     )
     def copy(self, request: Request, account: str) -> Response:
         data = self.read_query()
+        _check_policies(self.token, data)
         accounts.check_writable(self.account)
         file_work.require_room(self.account, by=self.by)
         file = self.receive(data["name"])
@@ -57,7 +59,7 @@ class FileCopyViewSet(UploadViewSet):
 
 class RemoteCopyViewSet(AccountScopedViewSet):
     tag = "Import and export"
-    capabilities = {"copy_from": Capability.MANAGE_ACCESS, "copy_to": Capability.MANAGE_ACCESS}
+    capabilities = {"copy_from": Capability.CONFIGURE, "copy_to": Capability.CONFIGURE}
 
     @operation(
         "copy_from_service",
@@ -89,6 +91,7 @@ class RemoteCopyViewSet(AccountScopedViewSet):
 
     def _copy(self, *, is_outgoing: bool) -> Response:
         data = self.read_body()
+        _check_policies(self.token, data)
         options = _read_options(
             data, tables=data["tables"], rename=data["rename"], filter=data["filter"], is_full=data["full"]
         )
@@ -98,6 +101,12 @@ class RemoteCopyViewSet(AccountScopedViewSet):
         except EndpointMalformed as malformed:
             raise problems.invalid(str(malformed), "/service") from None
         return self.answer_job(jobs.start_requested(job_request, by=self.by))
+
+
+def _check_policies(token: ApiToken, data: Mapping[str, Any]) -> None:
+    """Require the scope that policies take, as they can revive tokens."""
+    if data["policies"]:
+        access.check_scope(token, Capability.MANAGE_ACCESS)
 
 
 def _read_options(data: Mapping[str, Any], **of_kind: Any) -> CopyOptions:

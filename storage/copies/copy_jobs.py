@@ -73,7 +73,7 @@ class Arguments:
 class _CopyJob(JobKind[Arguments, NoState]):
     """Job that copies tables; a process that takes it over, a resumed job and a new one continue from its progress."""
 
-    arguments, state, capability = Arguments, NoState, Capability.MANAGE_ACCESS
+    arguments, state, capability = Arguments, NoState, Capability.CONFIGURE
     is_transactional, goes_on, secrets = False, True, ("secret",)
     is_outgoing: ClassVar[bool]
 

@@ -21,7 +21,7 @@ _MOST_TABLES: Final = 10_000
 _FASTEST: Final = 1_000_000
 _DELETE: Final = "Delete entities of these tables that the source does not have."
 _DRY_RUN: Final = "Only say what would be copied."
-_POLICIES: Final = "Copy stored access policies."
+_POLICIES: Final = "Copy stored access policies, which takes the scope `manage`."
 _SERVICE_PROPERTIES: Final = "Copy the service properties."
 _VERIFY: Final = "Compare both sides at the end."
 

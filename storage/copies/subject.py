@@ -52,9 +52,7 @@ SUBJECT = Subject(
     stands_on=("activity", "jobs", "accounts", "tables", "access", "entities", "transfer"),
     is_optional=True,
     verbs=CopyVerb,
-    pages=(
-        Page(Place.ACCOUNT_SEARCH, 30, "copies:start", _("Copy tables"), "copy", Capability.MANAGE_ACCESS),
-    ),
+    pages=(Page(Place.ACCOUNT_SEARCH, 30, "copies:start", _("Copy tables"), "copy", Capability.CONFIGURE),),
     jobs=(
         "storage.copies.copy_jobs.COPY_IN_JOB",
         "storage.copies.copy_jobs.COPY_OUT_JOB",

@@ -35,7 +35,7 @@ class ManifestViewSet(ApiViewSet):
     """Manifest operations; each change to an account requires the same rights as making that change alone."""
 
     tag = "Manifests"
-    capabilities = dict.fromkeys(("retrieve", "plan", "apply"), Capability.MANAGE_ACCESS)
+    capabilities = dict.fromkeys(("retrieve", "plan", "apply"), Capability.CONFIGURE)
 
     @operation(
         "get_manifest",
@@ -113,14 +113,15 @@ class ManifestViewSet(ApiViewSet):
         return self.token.user.is_admin and self.token.account_id is None
 
     def _maintained(self, name: str) -> Account:
-        account, _role = access.find_account(self.token, name, Capability.MANAGE_ACCESS)
+        account, _role = access.find_account(self.token, name, Capability.CONFIGURE)
         return account
 
     def _all_maintained(self) -> list[Account]:
-        found = members.visible_accounts(self.token.user, Capability.MANAGE_ACCESS)
+        found = members.visible_accounts(self.token.user, Capability.CONFIGURE)
         return list(found if self.token.account_id is None else found.filter(pk=self.token.account_id))
 
     def _check_change(self, change: Change) -> None:
+        access.check_scope(self.token, KINDS[change.resource].capability)
         if change.resource is Resource.ACCOUNT and change.action is Action.CREATE:
             access.check_server(self.token)
         elif accounts.exists(change.account):

@@ -114,7 +114,7 @@ class AccountResource(ResourceKind):
 
 
 class ServicePropertiesResource(ResourceKind):
-    resource, capability = Resource.SERVICE_PROPERTIES, Capability.MANAGE_ACCESS
+    resource, capability = Resource.SERVICE_PROPERTIES, Capability.CONFIGURE
     has_defaults, is_pruned, is_write = True, False, True
 
     def stored(self, account: Account) -> Mapping[str, Fields]:
@@ -131,7 +131,7 @@ class ServicePropertiesResource(ResourceKind):
 
 
 class MemberResource(ResourceKind):
-    resource, capability = Resource.MEMBER, Capability.OWN
+    resource, capability = Resource.MEMBER, Capability.GRANT
 
     def stored(self, account: Account) -> Mapping[str, Fields]:
         found = members.members(account)
@@ -281,7 +281,7 @@ class WebhookResource(ResourceKind):
 
 
 class NoticeRuleResource(ResourceKind):
-    resource, capability = Resource.NOTICE_RULE, Capability.MANAGE_ACCESS
+    resource, capability = Resource.NOTICE_RULE, Capability.CONFIGURE
     has_defaults, is_pruned = True, False
 
     def stored(self, account: Account) -> Mapping[str, Fields]:

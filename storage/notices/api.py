@@ -157,7 +157,7 @@ class RuleViewSet(_ScopedViewSet):
     tag = "Notices"
     capabilities: ClassVar[Mapping[str, Capability]] = {
         "index": Capability.READ,
-        "update": Capability.MANAGE_ACCESS,
+        "update": Capability.CONFIGURE,
     }
 
     @operation(
@@ -300,7 +300,7 @@ class ServerRuleViewSet(RuleViewSet):
 class ServerWebhookViewSet(WebhookViewSet):
     operation_suffix = "_of_server"
     capabilities: ClassVar[Mapping[str, Capability]] = dict.fromkeys(
-        WebhookViewSet.capabilities, Capability.OWN
+        WebhookViewSet.capabilities, Capability.GRANT
     )
 
 

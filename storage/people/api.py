@@ -19,7 +19,7 @@ from storage.rest.views import AccountScopedViewSet, ApiViewSet
 
 class MemberViewSet(AccountScopedViewSet):
     tag = "Members"
-    capabilities = {"index": Capability.READ, "update": Capability.OWN, "destroy": Capability.OWN}
+    capabilities = {"index": Capability.READ, "update": Capability.GRANT, "destroy": Capability.GRANT}
 
     @operation(
         "list_members",

@@ -29,14 +29,14 @@ class PeopleVerb(Verb):
         Group.PEOPLE,
         "users",
         _("%(who)s gave %(user)s the role %(role)s"),
-        undo=Undo("storage.people.members.undo", Capability.OWN, is_alone=True),
+        undo=Undo("storage.people.members.undo", Capability.GRANT, is_alone=True),
     )
     MEMBER_REMOVE = Act(
         "member.remove",
         Group.PEOPLE,
         "user-minus",
         _("%(who)s removed %(user)s from the account"),
-        undo=Undo("storage.people.members.undo", Capability.OWN, is_alone=True),
+        undo=Undo("storage.people.members.undo", Capability.GRANT, is_alone=True),
     )
     API_TOKEN_ISSUE = Act(
         "api-token.issue", Group.ACCESS, "plug", _("%(who)s created the API token %(token)s for %(user)s")

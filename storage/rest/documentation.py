@@ -188,7 +188,7 @@ class Schema(AutoSchema):
     def get_extensions(self) -> dict[str, Any]:
         capability: Capability = self.view.capabilities[self.view.action]
         role = LEAST_ROLE[capability].name.lower() if "{account}" in self.path else ""
-        is_for_admins = capability is Capability.OWN and not role
+        is_for_admins = capability in (Capability.OWN, Capability.GRANT) and not role
         return {
             "x-scope": str(least_scope(capability)),
             "x-role": "admin" if is_for_admins else role,

@@ -100,7 +100,7 @@ SUBJECT = Subject(
             "snapshots:new_branch",
             _("New branch"),
             "git-branch",
-            Capability.OWN,
+            Capability.GRANT,
         ),
     ),
     style_sheet=StyleSheet.ACCESS,

@@ -311,6 +311,16 @@ def test_rights_are_those_of_each_change(call, account, table):
         assert call("alice", "write")("POST", f"manifest/{path}", tables_only).status_code == 403
         limited = call("ada", account=accounts.find("acme"))
         assert limited("POST", f"manifest/{path}", {"accounts": {"unknown": {}}}).status_code == 404
+    without_access = acme(label="Newer", tables={"people": {"description": "z"}})
+    assert changes(call("alice", "operate")("POST", "manifest/apply", without_access))
+    granting = (
+        {"members": {"eve": "owner"}},
+        {"tables": {"people": {"policies": {"p": {"permission": "r"}}}}},
+        {"webhooks": {"chat": {"url": "https://chat.example/hooks/secret", "kinds": ["errors.high"]}}},
+    )
+    for given in granting:
+        refused = call("alice", "operate")("POST", "manifest/apply", acme(**given))
+        assert (refused.status_code, "scope manage" in refused.json()["detail"]) == (403, True), given
     assert max_("GET", "manifest").json()["accounts"].keys() == {"acme"}
     assert call("victor")("GET", "manifest").json() == {"accounts": {}}
     assert call("victor")("GET", "manifest?account=acme").status_code == 403

@@ -11,8 +11,9 @@ from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, may
 from storage.rest import documentation
 from tests.fixtures import API, ROLES, Caller
 
-READ, TABLES, ACCESS, OWN = (
-    Capability.READ, Capability.MANAGE_TABLES, Capability.MANAGE_ACCESS, Capability.OWN,
+READ, TABLES, CONFIGURE, ACCESS, OWN, GRANT = (
+    Capability.READ, Capability.MANAGE_TABLES, Capability.CONFIGURE, Capability.MANAGE_ACCESS, Capability.OWN,
+    Capability.GRANT,
 )  # fmt: skip
 NO_TOKEN = "0" * 64
 # method, address, required scope, body, status for permitted users
@@ -22,16 +23,16 @@ OPERATIONS = [
     ("DELETE", "accounts/acme?with_tables=x", OWN, None, 400),
     ("POST", "accounts/acme/freeze", OWN, None, 200),
     ("GET", "accounts/acme/copy", READ, None, 200),
-    ("POST", "accounts/acme/copy", OWN, {}, 400),
-    ("POST", "accounts/acme/copy-from", ACCESS, {}, 400),
-    ("POST", "accounts/acme/copy-from-file", ACCESS, None, 400),
-    ("POST", "accounts/acme/copy-to", ACCESS, {}, 400),
+    ("POST", "accounts/acme/copy", GRANT, {}, 400),
+    ("POST", "accounts/acme/copy-from", CONFIGURE, {}, 400),
+    ("POST", "accounts/acme/copy-from-file?policies=false", CONFIGURE, None, 400),
+    ("POST", "accounts/acme/copy-to", CONFIGURE, {}, 400),
     ("POST", "accounts/acme/thaw", OWN, None, 200),
-    ("POST", "accounts/acme/export", ACCESS, None, 202),
+    ("POST", "accounts/acme/export", CONFIGURE, None, 202),
     ("GET", "accounts/acme/connection-string", ACCESS, None, 200),
     ("GET", "accounts/acme/keys", ACCESS, None, 200),
-    ("POST", "accounts/acme/keys/key9/rotate", OWN, None, 404),
-    ("POST", "accounts/acme/keys/key9/end", OWN, None, 404),
+    ("POST", "accounts/acme/keys/key9/rotate", GRANT, None, 404),
+    ("POST", "accounts/acme/keys/key9/end", GRANT, None, 404),
     ("GET", "accounts/acme/tables", READ, None, 200),
     ("POST", "accounts/acme/tables", TABLES, {"name": "1"}, 400),
     ("GET", "accounts/acme/tables/people", READ, None, 200),
@@ -62,13 +63,13 @@ OPERATIONS = [
     ("POST", f"accounts/acme/sas/{NO_TOKEN}/block", ACCESS, None, 404),
     ("POST", f"accounts/acme/sas/{NO_TOKEN}/unblock", ACCESS, None, 404),
     ("GET", "accounts/acme/service-properties", READ, None, 200),
-    ("PUT", "accounts/acme/service-properties", ACCESS, {}, 400),
+    ("PUT", "accounts/acme/service-properties", CONFIGURE, {}, 400),
     ("GET", "accounts/acme/members", READ, None, 200),
-    ("PUT", "accounts/acme/members/nobody", OWN, {"role": "owner"}, 404),
-    ("DELETE", "accounts/acme/members/nobody", OWN, None, 404),
-    ("GET", "accounts/acme/invitations", OWN, None, 200),
-    ("POST", "accounts/acme/invitations", OWN, {"days": 0}, 400),
-    ("DELETE", "accounts/acme/invitations/0", OWN, None, 404),
+    ("PUT", "accounts/acme/members/nobody", GRANT, {"role": "owner"}, 404),
+    ("DELETE", "accounts/acme/members/nobody", GRANT, None, 404),
+    ("GET", "accounts/acme/invitations", GRANT, None, 200),
+    ("POST", "accounts/acme/invitations", GRANT, {"days": 0}, 400),
+    ("DELETE", "accounts/acme/invitations/0", GRANT, None, 404),
     ("GET", "accounts/acme/tables/people/queries", READ, None, 200),
     ("POST", "accounts/acme/tables/people/queries", Capability.WRITE, {}, 400),
     ("GET", "accounts/acme/tables/people/queries/none", READ, None, 404),
@@ -107,13 +108,13 @@ OPERATIONS = [
     ("PUT", "accounts/acme/rehearsal-sets/own", TABLES, {}, 400),
     ("DELETE", "accounts/acme/rehearsal-sets/own", TABLES, None, 404),
     ("GET", "accounts/acme/branches", READ, None, 200),
-    ("POST", "accounts/acme/branches", OWN, {"name": 1}, 400),
+    ("POST", "accounts/acme/branches", GRANT, {"name": 1}, 400),
     ("POST", "accounts/acme/reset", ACCESS, {"snapshot": "none"}, 404),
     ("GET", "accounts/acme/diff?left=acme&right=acme", READ, None, 200),
     ("GET", "accounts/acme/diff/entities?left=acme/people&right=acme/people", READ, None, 200),
     ("POST", "accounts/acme/diff/apply", Capability.WRITE, {}, 400),
     ("GET", "accounts/acme/notice-rules", READ, None, 200),
-    ("PUT", "accounts/acme/notice-rules/odd", ACCESS, {}, 404),
+    ("PUT", "accounts/acme/notice-rules/odd", CONFIGURE, {}, 404),
     ("GET", "accounts/acme/webhooks", ACCESS, None, 200),
     ("POST", "accounts/acme/webhooks", ACCESS, {}, 400),
     ("GET", "accounts/acme/webhooks/0", ACCESS, None, 404),
@@ -249,7 +250,7 @@ def test_a_token_of_one_account_knows_no_other(table, account, call):
 def test_accounts_are_made_by_admins_with_a_token_for_the_server(call, account):
     for name, scope, only, status in (
         ("ada", "manage", None, 201),
-        ("ada", "write", None, 403),
+        ("ada", "operate", None, 403),
         ("ada", "manage", account, 403),
         ("alice", "manage", None, 403),
     ):
@@ -259,7 +260,7 @@ def test_accounts_are_made_by_admins_with_a_token_for_the_server(call, account):
 def test_refusals_name_the_missing_scope_or_role(call):
     scope = call("alice", "read")("POST", "accounts/acme/freeze")
     assert scope.json()["type"].endswith("#problem-scope")
-    assert 'error="insufficient_scope", scope="manage"' in scope.headers["WWW-Authenticate"]
+    assert 'error="insufficient_scope", scope="operate"' in scope.headers["WWW-Authenticate"]
     role = call("max")("POST", "accounts/acme/freeze").json()
     assert role["detail"] == "This operation needs the role owner in the account acme."
 

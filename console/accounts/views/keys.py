@@ -110,7 +110,7 @@ def copy_connection(request: HttpRequest, account: Account) -> HttpResponse:
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
-@account_required(Capability.OWN)
+@account_required(Capability.GRANT)
 @never_cache
 def rotate(request: HttpRequest, account: Account, which: int) -> HttpResponse:
     """Rotate a key, after showing which clients still use it."""
@@ -134,7 +134,7 @@ def _rotate(request: HttpRequest, account: Account, which: int, form: RotationFo
     return response
 
 
-@account_required(Capability.OWN)
+@account_required(Capability.GRANT)
 @never_cache
 @require_POST
 @recently_authenticated

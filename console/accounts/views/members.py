@@ -33,7 +33,7 @@ def _makes_owner(request: HttpRequest) -> bool:
 
 
 @require_POST
-@account_required(Capability.OWN)
+@account_required(Capability.GRANT)
 @recently_authenticated_if(_makes_owner)
 def add(request: HttpRequest, account: Account) -> HttpResponse:
     """Add an existing user as a member."""
@@ -45,7 +45,7 @@ def add(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 @require_POST
-@account_required(Capability.OWN)
+@account_required(Capability.GRANT)
 @recently_authenticated_if(_makes_owner)
 def change(request: HttpRequest, account: Account, member: int) -> HttpResponse:
     form = RoleForm(request.POST)
@@ -56,7 +56,7 @@ def change(request: HttpRequest, account: Account, member: int) -> HttpResponse:
 
 
 @require_POST
-@account_required(Capability.OWN)
+@account_required(Capability.GRANT)
 def remove(request: HttpRequest, account: Account, member: int) -> HttpResponse:
     user = _member(account, member)
     try:
@@ -71,7 +71,7 @@ def remove(request: HttpRequest, account: Account, member: int) -> HttpResponse:
 
 @require_POST
 @never_cache
-@account_required(Capability.OWN)
+@account_required(Capability.GRANT)
 @recently_authenticated_if(_makes_owner)
 def invite(request: HttpRequest, account: Account) -> HttpResponse:
     """Create an invitation; its link is only shown in this response."""
@@ -101,7 +101,7 @@ def _may_withdraw(user: User, invitation: Invitation) -> bool:
     if user.is_admin or invitation.account is None:
         return user.is_admin
     role = role_in(user, invitation.account)
-    return role is not None and may(role, Capability.OWN)
+    return role is not None and may(role, Capability.GRANT)
 
 
 def _set(request: HttpRequest, account: Account, user: User, role: Role) -> None:

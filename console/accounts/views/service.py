@@ -57,7 +57,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     return _render_editor(request, account, context)
 
 
-@account_required(Capability.MANAGE_ACCESS)
+@account_required(Capability.CONFIGURE)
 @require_POST
 def save(request: HttpRequest, account: Account) -> HttpResponse:
     """Handle the pressed button; only "save" stores the properties."""

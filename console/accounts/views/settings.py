@@ -164,7 +164,7 @@ def _change(request: HttpRequest, account: Account, values: Mapping[str, Any]) -
     return account_settings.change(account, by=actor_of(request), **changed) if changed else None
 
 
-@account_required(Capability.MANAGE_ACCESS)
+@account_required(Capability.CONFIGURE)
 @require_POST
 def export(request: HttpRequest, account: Account) -> HttpResponse:
     """Start a job that exports the account, and show it."""

@@ -90,7 +90,7 @@ class BranchTable:
         return [it for it in self.properties if it not in shown]
 
 
-@account_required(Capability.OWN)
+@account_required(Capability.GRANT)
 @recently_authenticated_if(is_post)
 def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form with suggestions, or create the branch."""
@@ -239,7 +239,7 @@ def _shown(value: EdmValue) -> str:
 
 
 @require_safe
-@account_required(Capability.OWN)
+@account_required(Capability.GRANT)
 def sample(request: HttpRequest, account: Account) -> HttpResponse:
     """Respond with a sample value as masked by the chosen rule."""
     try:

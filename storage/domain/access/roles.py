@@ -20,16 +20,20 @@ class Capability(Enum):
     READ = "read"
     WRITE = "write"
     MANAGE_TABLES = "manage tables"
+    CONFIGURE = "configure"
     MANAGE_ACCESS = "manage access"
     OWN = "own"
+    GRANT = "grant"
 
 
 LEAST_ROLE: Final[Mapping[Capability, Role]] = {
     Capability.READ: Role.VIEWER,
     Capability.WRITE: Role.EDITOR,
     Capability.MANAGE_TABLES: Role.MAINTAINER,
+    Capability.CONFIGURE: Role.MAINTAINER,
     Capability.MANAGE_ACCESS: Role.MAINTAINER,
     Capability.OWN: Role.OWNER,
+    Capability.GRANT: Role.OWNER,
 }
 
 
@@ -38,12 +42,16 @@ class Scope(StrEnum):
 
     READ = "read"
     WRITE = "write"
+    OPERATE = "operate"
     MANAGE = "manage"
 
 
+# what gives access that outlasts a token: keys, policies, SAS, webhooks, members, invitations and users
+_LASTING: Final = frozenset({Capability.MANAGE_ACCESS, Capability.GRANT})
 _REACH: Final[Mapping[Scope, frozenset[Capability]]] = {
     Scope.READ: frozenset({Capability.READ}),
     Scope.WRITE: frozenset({Capability.READ, Capability.WRITE, Capability.MANAGE_TABLES}),
+    Scope.OPERATE: frozenset(Capability) - _LASTING,
     Scope.MANAGE: frozenset(Capability),
 }
 

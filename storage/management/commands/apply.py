@@ -149,7 +149,7 @@ def _server(url: str | None) -> Server:
         return LocalServer()
     token = os.environ.get("TABLERO_TOKEN", "")
     if not token:
-        raise CommandError("Set TABLERO_TOKEN to a token of the management API with the scope manage.")
+        raise CommandError("Set TABLERO_TOKEN to a token of the management API with the scope operate.")
     return RemoteServer(url, token)
 
 
