@@ -44,6 +44,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "console.site.middleware.CompressionMiddleware",  # with padding of random length, so that sizes betray nothing
     "console.site.middleware.response_headers",
+    "console.site.middleware.cookie_names",
     "storage.rest.middleware.problem_details",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -106,13 +107,13 @@ LANGUAGES = [("en", "English"), ("tr", "Türkçe"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [ROOT / "console" / "locale"]
 FORMAT_MODULE_PATH = "console.formats"
 
-# for the console alone: the Table service shares the host, and cookies know no ports, so the names are ours
+# for the console alone: the Table service shares the host, and cookies know no ports, so the names are ours;
+# over TLS, console.site.middleware.cookie_names gives them a prefix
 COOKIE_PATH = "/ui/"
 LANGUAGE_COOKIE_NAME = "tablero_language"
 LANGUAGE_COOKIE_PATH = SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = COOKIE_PATH
 SESSION_COOKIE_NAME = "tablero_session"
 CSRF_COOKIE_NAME = "tablero_csrf"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = OPTIONS.scheme == "https"
 CSRF_COOKIE_HTTPONLY = True  # pages hand the token to htmx themselves
 MESSAGE_STORAGE = (
     "django.contrib.messages.storage.session.SessionStorage"  # the other cookie's path is not settable

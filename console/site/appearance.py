@@ -69,7 +69,6 @@ def _set(response: HttpResponse, name: str, value: str) -> None:
         value,
         max_age=AGE,
         path=settings.COOKIE_PATH,
-        secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
         samesite="Lax",
     )

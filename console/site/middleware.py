@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 Next = Callable[[HttpRequest], HttpResponse]
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
+SECURE_PREFIX: Final = "__Secure-"
 SIGN_IN: Final = "X-Tablero-Sign-In"  # where a script has its user sign in
 
 # the console uses none of the browser's devices
@@ -47,9 +48,6 @@ def response_headers(get_response: Next) -> Next:
         response = get_response(request)
         response.headers["X-Request-Id"] = request.number  # type: ignore[attr-defined]
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
-        if request.is_secure():  # also where a trusted proxy has TLS
-            for cookie in response.cookies.values():
-                cookie["secure"] = True
         if response.status_code in REFUSALS:
             _log_refusal(request, response.status_code)
         if request.is_secure() and not _is_local(request):
@@ -59,6 +57,29 @@ def response_headers(get_response: Next) -> Next:
         response.headers.setdefault("Cache-Control", "private, no-cache")
         if response.headers.get("Content-Type", "").startswith("text/html"):
             patch_vary_headers(response, ["Cookie", "HX-Request", "HX-Request-Type"])
+        return response
+
+    return answer
+
+
+def cookie_names(get_response: Next) -> Next:
+    """Put ``__Secure-`` before the names of cookies over TLS, so that nothing without TLS can set them.
+
+    ``__Host-`` needs the path /, and the Table service, which shares the host, would get the cookies. Without TLS,
+    as on loopback, browsers refuse the prefix. Plain names still count over TLS: sessions of 1.0 have them.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        is_secure = request.is_secure()  # also where a trusted proxy has TLS
+        if is_secure:
+            prefixed = {name: it for name, it in request.COOKIES.items() if name.startswith(SECURE_PREFIX)}
+            request.COOKIES.update({name.removeprefix(SECURE_PREFIX): it for name, it in prefixed.items()})
+        response = get_response(request)
+        for name in list(response.cookies) if is_secure else ():
+            cookie = response.cookies.pop(name)
+            cookie.set(SECURE_PREFIX + name, cookie.value, cookie.coded_value)
+            cookie["secure"] = True
+            response.cookies[cookie.key] = cookie
         return response
 
     return answer

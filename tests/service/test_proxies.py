@@ -28,9 +28,10 @@ def live(scratch):
     """Run a server that trusts the proxies of this machine's first address, with an admin."""
     options = ("--trusted-proxies", "127.0.0.1", "--log-level", "info")
     with start_server(seeded(scratch / "proxied"), *options) as live:
-        setup = re.search(r"http\S+/ui/setup/\?token=\S+", "\n".join(live.output))[0]
+        page, token = re.search(r"(http\S+/ui/setup/)#token=(\S+)", "\n".join(live.output)).groups()
         with requests.Session() as browser:
-            submit(browser, setup, NEW)
+            submit(browser, page, {"token": token})
+            submit(browser, page, NEW)
         yield live
 
 
@@ -126,7 +127,7 @@ def test_people_sign_in_with_cookies_for_https(live, proxy):
         submit(browser, f"{url}/ui/login/", {"login": USER["username"], "password": USER["password"]})
         assert browser.get(f"{url}/ui/me/", timeout=60, allow_redirects=False).status_code == 200
         secure = {cookie.name: cookie.secure for cookie in browser.cookies}
-        assert secure["tablero_session"] and all(secure.values())
+        assert secure["__Secure-tablero_session"] and all(secure.values())
 
 
 def test_events_arrive_while_their_stream_is_open(live, proxy, token):

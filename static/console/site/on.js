@@ -79,10 +79,13 @@ export function newest(wait, ask) {
   return { stop, now, isNewest, soon: (...given) => later(wait, given), soonest: () => later(0, []) };
 }
 
+/** Name a cookie as the server does: over TLS with a prefix that nothing without TLS can set. */
+export const cookieName = (name) => `${location.protocol === "https:" ? "__Secure-" : ""}tablero_${name}`;
+
 /** Keep a choice for the server, which reads it with the next page. */
 export function keepCookie(name, value) {
   const secure = location.protocol === "https:" ? "; secure" : "";
-  document.cookie = `tablero_${name}=${value}; path=/ui/; max-age=31536000; samesite=lax${secure}`;
+  document.cookie = `${cookieName(name)}=${value}; path=/ui/; max-age=31536000; samesite=lax${secure}`;
 }
 
 /** Open a menu below its button, with room for content on its way; or close it, and return false. */

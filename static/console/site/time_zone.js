@@ -1,9 +1,9 @@
 // The browser's time zone, for users who did not choose one: the server reads it with the next page. A page with times that
 // was drawn before is loaded again, unless it says something that a reload would lose.
-import { keepCookie } from "./on.js";
+import { cookieName, keepCookie } from "./on.js";
 
 const { dataset } = document.documentElement;
-const read = () => document.cookie.split("; ").find((it) => it.startsWith("tablero_zone="))?.split("=")[1];
+const read = () => document.cookie.split("; ").find((it) => it.startsWith(`${cookieName("zone")}=`))?.split("=")[1];
 const known = read();
 
 function look() {

@@ -8,6 +8,7 @@ from django.test import Client, RequestFactory
 
 from console.site.middleware import response_headers
 from storage.health import database_version
+from tests.fixtures import PASSWORD
 
 
 def test_headers():
@@ -37,14 +38,29 @@ def test_browsers_stay_with_https(settings):
     assert header(secure=True) == "max-age=0"
 
 
-def test_cookies_are_for_https_where_a_trusted_proxy_has_it():
-    def cookie(**options):
-        answer = HttpResponse()
-        answer.set_cookie("tablero_session", "x")
-        return response_headers(lambda request: answer)(RequestFactory().get("/ui/", **options)).cookies
+def test_cookies_over_tls_have_a_prefix(visit):
+    def cookies(**options):
+        client = visit(None)
+        answer = client.post("/ui/login/", {"login": "alice", "password": PASSWORD}, **options)
+        assert client.get("/ui/me/", **options).status_code == 200
+        return {name: bool(cookie["secure"]) for name, cookie in answer.cookies.items()}
 
-    assert cookie(secure=True)["tablero_session"]["secure"]
-    assert not cookie()["tablero_session"]["secure"]
+    over_tls, plain = cookies(secure=True), cookies()
+    assert over_tls["__Secure-tablero_session"] and all(over_tls.values())
+    assert all(name.startswith("__Secure-tablero_") for name in over_tls)
+    assert over_tls == {f"__Secure-{name}": True for name in plain} and not any(plain.values())
+
+
+def test_a_cookie_with_the_prefix_wins_over_tls_and_is_nothing_without(visit):
+    """Pages without TLS could set the plain name; sessions of 1.0 have it."""
+    here, other = visit("alice"), visit("max")
+    own = here.cookies["tablero_session"].value
+    assert here.get("/ui/me/", secure=True).status_code == 200
+    other.cookies["__Secure-tablero_session"] = own
+    assert other.get("/ui/me/", secure=True).wsgi_request.user.username == "alice"
+    assert other.get("/ui/me/").wsgi_request.user.username == "max"
+    del other.cookies["tablero_session"]
+    assert other.get("/ui/me/").status_code == 302
 
 
 def test_refused_requests_are_logged(visit, caplog):
