@@ -186,6 +186,7 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_PRESERVE_USERNAME_CASING = False  # they are kept in lower case
 ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_SESSION_REMEMBER = True
+SESSION_ENGINE = "console.people.session_store"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 CSRF_FAILURE_VIEW = "console.site.errors.untrusted"
 SECOND_FACTOR_REQUIRED = OPTIONS.second_factor_required

@@ -60,6 +60,8 @@ def is_post(request: HttpRequest) -> bool:
 
 def is_recent(request: HttpRequest) -> bool:
     records = get_authentication_records(request, request.user)
+    if request.session.has_former_key:  # type: ignore[attr-defined]
+        return False
     return any(0 <= time.time() - record["at"] < RECENT for record in records)
 
 

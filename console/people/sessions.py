@@ -7,7 +7,6 @@ from typing import Final
 from allauth.account.adapter import get_adapter
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import get_user, logout
-from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.models import User
+from console.people.session_store import SessionStore
 from storage.runtime import stream_access
 
 LONGEST: Final = timedelta(days=30)  # from the sign-in, however often the session is used

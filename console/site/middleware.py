@@ -75,6 +75,8 @@ def cookie_names(get_response: Next) -> Next:
             prefixed = {name: it for name, it in request.COOKIES.items() if name.startswith(SECURE_PREFIX)}
             request.COOKIES.update({name.removeprefix(SECURE_PREFIX): it for name, it in prefixed.items()})
         response = get_response(request)
+        if getattr(request, "session", None) is not None and request.session.has_former_key:  # type: ignore[attr-defined]
+            response.cookies.pop(settings.SESSION_COOKIE_NAME, None)
         for name in list(response.cookies) if is_secure else ():
             cookie = response.cookies.pop(name)
             cookie.set(SECURE_PREFIX + name, cookie.value, cookie.coded_value)

@@ -6,11 +6,16 @@ import time
 import pytest
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.sessions.backends.base import UpdateError
+from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import RequestFactory
 from django.urls import reverse
 
 from console.people.reauthentication import RECENT, recently_authenticated
+from console.people.session_store import SessionStore
 from storage.branches import branches
 from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
@@ -52,6 +57,44 @@ def test_asks_and_comes_back(visit, ask):
     answer = client.post(AGAIN, {"password": PASSWORD, "next": "/ui/a/acme/?keys=1"})
     assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/?keys=1")
     assert ask(client).content == b"the secret"
+
+
+def test_a_confirmation_replaces_the_key_of_the_session(visit, ask):
+    client, late = visit("alice"), visit(None)
+    client.get("/ui/")  # from now on it is listed
+    former = client.session.session_key
+    under_way = SessionStore(former)
+    under_way["draft"] = "x"
+    late.cookies[settings.SESSION_COOKIE_NAME] = former  # another tab, or a thief
+    assert client.post(AGAIN, {"password": PASSWORD}).status_code == 302
+    key = client.session.session_key
+    assert key != former
+    assert [it.session_key for it in UserSession.objects.all()] == [key]
+    page = late.get("/ui/me/security/app/")
+    assert page["Location"].startswith(AGAIN)
+    assert settings.SESSION_COOKIE_NAME not in page.cookies
+    assert ask(client).content == b"the secret"
+    assert ask(late).status_code == 302
+    under_way.save()
+    assert "draft" not in client.session
+    cache.clear()  # as after a minute
+    assert late.get("/ui/")["Location"].startswith("/ui/login/")
+    assert client.get("/ui/").status_code == 200
+    with pytest.raises(UpdateError):
+        under_way.save()
+
+
+def test_a_request_with_the_former_key_changes_the_session_and_not_the_cookie(visit):
+    client, late = visit("alice"), visit(None)
+    late.cookies[settings.SESSION_COOKIE_NAME] = client.session.session_key
+    client.post(AGAIN, {"password": PASSWORD})
+    saved = late.post(
+        "/ui/me/", {"language": "en", "theme": "dark", "density": "default", "edit_mode": "direct"}
+    )
+    assert (saved.status_code, settings.SESSION_COOKIE_NAME in saved.cookies) == (302, False)
+    assert b"Saved your preferences." in client.get("/ui/me/").content
+    client.post("/ui/logout/")
+    assert late.get("/ui/").status_code == 302
 
 
 def test_asks_again_after_ten_minutes(visit, ask, monkeypatch):
@@ -146,6 +189,8 @@ SENSITIVE = {
     "people:api_token_new": {},
     "people:connect": {},
     "people:disconnect": {},
+    "people:session_end": {},
+    "people:sessions_end": {},
     "people:user_change": {"action": "promote"},
     "people:users_invite": {"note": "Sam", "role": EDITOR, "days": "7", "is_admin": "on"},
     "queries:code": {},
@@ -179,7 +224,7 @@ jobs:cancel jobs:clear_tray jobs:pause jobs:resume
 notices:address_confirm notices:address_remove notices:mute notices:seen notices:server_settings notices:server_webhook
 notices:server_webhook_delete notices:server_webhook_test notices:settings notices:unmute notices:webhook
 notices:webhook_delete notices:webhook_test
-people:api_token_revoke people:profile people:session_end people:sessions_end people:time_zone
+people:api_token_revoke people:profile people:time_zone
 people:user_token_revoke
 policies:save
 queries:cell queries:check queries:delete queries:edit queries:forget queries:new queries:rows

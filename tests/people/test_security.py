@@ -181,8 +181,8 @@ def test_sessions_are_listed_and_ended(visit):
     assert [client.get("/ui/").status_code for client in (here, third)] == [200, 302]
 
 
-def test_sessions_of_others_cannot_be_ended(visit):
-    alice, max_ = visit("alice"), visit("max")
+def test_sessions_of_others_cannot_be_ended(visit, proven):
+    alice, max_ = proven("alice"), visit("max")
     max_.get("/ui/")
     alice.post(f"/ui/me/sessions/{UserSession.objects.get(user__username='max').pk}/end/")
     assert max_.get("/ui/").status_code == 200

@@ -124,16 +124,16 @@ def sessions(request: HttpRequest) -> HttpResponse:
     return render(request, "console/people/profile/sessions.html", {"sessions": shown})
 
 
-@login_required
 @require_POST
+@reauthentication.recently_authenticated
 def end_session(request: HttpRequest, number: int) -> HttpResponse:
     if session_store.end(user_of(request), number):
         notify_success(request, _("Signed out that browser."))
     return redirect("people:sessions")
 
 
-@login_required
 @require_POST
+@reauthentication.recently_authenticated
 def end_other_sessions(request: HttpRequest) -> HttpResponse:
     ended = session_store.end_all(user_of(request), but=request.session.session_key)
     text = ngettext("Signed out %(number)d browser.", "Signed out %(number)d browsers.", ended)

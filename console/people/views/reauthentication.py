@@ -41,6 +41,12 @@ class _ReauthenticationMixin:
         found: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
         return {**found, **self._method_forms(found.get("form"))}
 
+    def form_valid(self, form: Form) -> HttpResponse:
+        """Confirm the user and replace the session's key, so that whoever has stolen it gains nothing."""
+        response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+        self.request.session.replace_key()
+        return response
+
     def form_invalid(self, form: Form) -> HttpResponse:
         response: HttpResponse = self.render_to_response(  # type: ignore[attr-defined]
             self.get_context_data(form=form), status=422
