@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.core.validators import RegexValidator
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import check_for_language
 from django.utils.translation import gettext_lazy as _
 
@@ -62,8 +63,8 @@ class User(AbstractBaseUser):
     # the sign-in provider whose groups made the user an admin; empty: a person did
     admin_given_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     is_active = models.BooleanField(default=True)
-    # whether the password was generated: the user chooses another one before anything else
-    has_temporary_password = models.BooleanField(default=False, db_default=False)
+    # until when a generated password works: the user chooses another one before anything else; null: their own
+    temporary_password_until = models.DateTimeField(null=True, default=None)
     created_at = models.DateTimeField(auto_now_add=True)
 
     language = models.CharField(max_length=16, blank=True, default="")  # empty: the language of the browser
@@ -92,6 +93,14 @@ class User(AbstractBaseUser):
         if density in list(Density):
             self.density = density
         self.save(update_fields=("language", "theme", "density"))
+
+    @property
+    def has_temporary_password(self) -> bool:
+        return self.temporary_password_until is not None
+
+    @property
+    def has_expired_password(self) -> bool:
+        return self.temporary_password_until is not None and self.temporary_password_until <= timezone.now()
 
     @classmethod
     def normalize_username(cls, username: str) -> str:

@@ -4,12 +4,13 @@ from typing import Any, ClassVar
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.models import User
-from console.people import reauthentication, sign_ins
+from console.people import passwords, reauthentication, sign_ins
 from console.site import rate_limits
 from console.site.addresses import is_console_path
 from console.site.toasts import notify_error
@@ -47,6 +48,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         rate_limits.refuse_if_limited(request, self._get_login_attempts_cache_key(request, **credentials))
         super().pre_authenticate(request, **credentials)
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        user: User | None = super().authenticate(request, **credentials)
+        if user is not None:
+            try:
+                passwords.check_unexpired(user)
+            except ValidationError:
+                self.authentication_failed(request, **credentials)
+                raise
+        return user
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         sign_ins.failed(request, str(credentials.get("username", "")), "password")

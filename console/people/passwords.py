@@ -11,7 +11,9 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
+from console.models import User
 from console.site.responses import is_script
 
 # docs/security.md names them
@@ -34,6 +36,12 @@ class PasswordValidator(CommonPasswordValidator):
         spelled_out = _ENDS.sub("", plain).translate(_SPELLINGS)
         if _ONLY_WORDS.fullmatch(plain) or _ONLY_WORDS.fullmatch(spelled_out):
             raise ValidationError(self.get_error_message(), code="password_too_common")
+
+
+def check_unexpired(user: User) -> None:
+    """Refuse a generated password that was not changed in time; raises ValidationError."""
+    if user.has_expired_password:
+        raise ValidationError(_("This generated password has expired. Ask an admin for a new one."))
 
 
 # pages that a user needs to choose a password, or to leave

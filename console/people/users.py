@@ -1,10 +1,14 @@
 """Administration of users; at least one admin always stays active."""
 
+import secrets
 from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
 
 from allauth.mfa.models import Authenticator
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from console.models import User
 from console.people import sessions
@@ -14,6 +18,8 @@ from storage.models import Activity
 from storage.people import api_tokens
 from storage.people.subject import PeopleVerb
 from storage.transfer import import_drafts
+
+_TEMPORARY: Final = timedelta(days=7)  # a generated password
 
 
 class LastAdmin(Exception):
@@ -34,12 +40,17 @@ def add(user: User, *, by: Actor) -> Activity:
     return activity.record(PeopleVerb.USER_CREATE, by, detail={"user": user.username})
 
 
+def generate_password() -> tuple[str, datetime]:
+    """Return a password that its user must change at the next sign-in, and the end of the time for that."""
+    return secrets.token_urlsafe(16), timezone.now() + _TEMPORARY
+
+
 @transaction.atomic
-def set_password(user: User, password: str, *, is_temporary: bool = False, by: Actor) -> Activity:
-    """Set a user's password and end all sessions; a temporary one must be changed at the next sign-in."""
+def set_password(user: User, password: str, *, until: datetime | None = None, by: Actor) -> Activity:
+    """Set a user's password and end all sessions; one with an end must be changed at the next sign-in."""
     user.set_password(password)
-    user.has_temporary_password = is_temporary
-    user.save(update_fields=("password", "has_temporary_password"))
+    user.temporary_password_until = until
+    user.save(update_fields=("password", "temporary_password_until"))
     sessions.end_all(user)
     return activity.record(PeopleVerb.USER_CHANGE, by, detail={"user": user.username, "changed": "password"})
 

@@ -1,12 +1,15 @@
 """`manage.py user`."""
 
+from datetime import timedelta
 from urllib.parse import quote
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
 
 from console.models import User
-from console.people import setup
+from console.people import link_tokens, setup
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Scope
 from storage.models import Activity
@@ -29,8 +32,10 @@ def run(capsys, account):
 
 
 def test_adds_a_user_who_can_sign_in(run, client):
-    name, password = run("add", "Bob@Example.com").strip().split("  password=")
+    name, until, password = run("add", "Bob@Example.com").split()
+    password = password.removeprefix("password=")
     assert name == "bob@example.com"
+    assert until == f"until={timezone.now() + timedelta(days=7):%Y-%m-%d}"
     assert client.post("/ui/login/", {"login": name, "password": password}).status_code == 302
     assert not User.objects.get().is_admin
 
@@ -64,6 +69,26 @@ def test_a_generated_password_is_changed_before_anything_else(run, client, accou
     assert client.post("/ui/logout/").status_code == 302
 
 
+def test_a_generated_password_expires(run, client):
+    password = run("add", "bob").strip().split("  password=")[1]
+    client.post("/ui/login/", {"login": "bob", "password": password})
+    User.objects.update(temporary_password_until=timezone.now())
+    chosen = {"current": password, "password": "correct horse", "repeated": "correct horse"}
+    here, fresh = (
+        client.post(PASSWORD, chosen),
+        Client().post("/ui/login/", {"login": "bob", "password": password}),
+    )
+    for refused in (here, fresh):
+        assert refused.status_code == 422
+        assert b"This generated password has expired. Ask an admin for a new one." in refused.content
+    wrong = Client().post("/ui/login/", {"login": "bob", "password": "wrong horse"})
+    assert b"expired" not in wrong.content
+    verbs = Activity.objects.filter(actor="bob").values_list("verb", flat=True)
+    assert list(verbs).count(PeopleVerb.SIGN_IN_FAILED) == 2
+    password = run("password", "bob").strip().split("  password=")[1]
+    assert client.post("/ui/login/", {"login": "bob", "password": password}).status_code == 302
+
+
 def test_a_generated_password_keeps_no_token_from_working(run, client):
     run("add", "bob", "--admin")
     bob = User.objects.get()
@@ -73,11 +98,11 @@ def test_a_generated_password_keeps_no_token_from_working(run, client):
 
 
 def test_the_first_user_closes_set_up(run):
-    token = setup.issue()
+    token_hash = link_tokens.hash_of(setup.issue())
     run("add", "ada", "--admin")
     assert User.objects.get().is_admin
-    assert not setup.accepts(token)
-    assert setup.finish(token, "eve", "correct horse", "en") is None
+    assert not setup.accepts(token_hash)
+    assert setup.finish(token_hash, "eve", "correct horse", "en") is None
 
 
 def test_gives_and_takes_roles_and_passwords(run):

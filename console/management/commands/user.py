@@ -1,7 +1,6 @@
 """The command `user`: add, list and remove users, assign roles, and reset passwords."""
 
 import argparse
-import secrets
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -25,7 +24,8 @@ class Command(DatabaseCommand):
         super().add_arguments(parser)
         actions = parser.add_subparsers(dest="action", required=True)
         add = actions.add_parser(
-            "add", help="add a user with a generated password, which they change at the first sign-in"
+            "add",
+            help="add a user with a generated password, to change at the first sign-in, within seven days",
         )
         add.add_argument("name")
         add.add_argument("--admin", action="store_true", help="give full access to this server")
@@ -35,7 +35,7 @@ class Command(DatabaseCommand):
         role.add_argument("account")
         role.add_argument("role", choices=[*(role.name.lower() for role in Role), NONE])
         actions.add_parser(
-            "password", help="generate a new password, to change at the next sign-in"
+            "password", help="generate a new password, to change at the next sign-in, within seven days"
         ).add_argument("name")
         actions.add_parser("remove", help="remove a user").add_argument("name")
 
@@ -46,15 +46,15 @@ class Command(DatabaseCommand):
             raise CommandError(f"There is no user {arguments['name']}.") from None
 
     def _add(self, name: str, *, admin: bool, **_: Any) -> None:
-        password = secrets.token_urlsafe(16)
-        user = User(username=User.normalize_username(name), is_admin=admin, has_temporary_password=True)
+        password, until = users.generate_password()
+        user = User(username=User.normalize_username(name), is_admin=admin, temporary_password_until=until)
         user.set_password(password)
         try:
             user.full_clean()
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         users.add(user, by=command_actor())
-        self.stdout.write(f"{user}  password={password}")
+        self._write(user, password)
 
     def _list(self, **_: Any) -> None:
         memberships = members.all_memberships()
@@ -77,9 +77,12 @@ class Command(DatabaseCommand):
 
     def _password(self, name: str, **_: Any) -> None:
         user = _user(name)
-        password = secrets.token_urlsafe(16)
-        users.set_password(user, password, is_temporary=True, by=command_actor())
-        self.stdout.write(f"{user}  password={password}")
+        password, until = users.generate_password()
+        users.set_password(user, password, until=until, by=command_actor())
+        self._write(user, password)
+
+    def _write(self, user: User, password: str) -> None:
+        self.stdout.write(f"{user}  until={user.temporary_password_until:%Y-%m-%d}  password={password}")
 
     def _remove(self, name: str, **_: Any) -> None:
         user = _user(name)

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from console.models import Density, EditMode, Theme, User
+from console.people import passwords
 from console.people.forms.setup import check_new_password, new_password, password_rules
 from console.site.time_zones import UTC, names
 from storage.core import registry
@@ -77,6 +78,7 @@ class PasswordForm(forms.Form):
 
     def clean_current(self) -> str:
         current: str = self.cleaned_data["current"]
+        passwords.check_unexpired(self.user)
         if not self.user.check_password(current):
             raise forms.ValidationError(_("Incorrect current password."))
         return current

@@ -102,8 +102,8 @@ def _page_after(request: HttpRequest) -> str:
 
 def _set_password(request: HttpRequest, user: User, password: str) -> None:
     user.set_password(password)
-    user.has_temporary_password = False
-    user.save(update_fields=("password", "has_temporary_password"))
+    user.temporary_password_until = None
+    user.save(update_fields=("password", "temporary_password_until"))
     update_session_auth_hash(request, user)
     session_store.end_all(user, but=request.session.session_key)
     sign_ins.changed(request, user, changed="password")
