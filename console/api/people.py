@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from console.api import serializers
 from console.models import Invitation, User
-from console.people import invitations, users
+from console.people import invitations, link_tokens, users
 from console.people.invitations import Offer
 from console.people.users import LastAdmin
 from storage.domain.access.roles import Capability, Role
@@ -129,7 +129,7 @@ class _InvitationViewSet(ApiViewSet):
         inviter = self.token.user
         assert isinstance(inviter, User)
         self._token = invitations.issue(offer, inviter, by=self.by)
-        return self.answer_created(invitations.find(self._token), is_new=True)
+        return self.answer_created(invitations.find(link_tokens.hash_of(self._token)), is_new=True)
 
     def withdraw(self, account: Account | None, number: int) -> Response:
         invitation: Invitation | None = invitations.pending(account).filter(pk=number).first()

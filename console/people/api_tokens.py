@@ -20,7 +20,7 @@ SCOPES = [
     (Scope.OPERATE.value, _("Operate: also change settings and delete accounts, but give nobody access")),
     (
         Scope.MANAGE.value,
-        _("Manage: everything you can do, also keys, SAS tokens, policies, webhooks and members"),
+        _("Manage: everything you can do, including keys, SAS tokens, members and accounts"),
     ),
 ]
 LIFETIMES = [

@@ -7,12 +7,13 @@ from typing import Final
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 
 from console.models import Invitation, User
 from console.people import link_tokens
 from console.site.access import actor_of, user_of
-from console.site.addresses import address_of, public_url
+from console.site.addresses import public_url
 from storage.activity import activity
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role, may, read_role
@@ -46,7 +47,7 @@ def issue_link(request: HttpRequest, offer: Offer) -> str:
 
 def link(request: HttpRequest, token: str) -> str:
     """Return the link of an invitation."""
-    return public_url(request, address_of("people:join", token=token))
+    return public_url(request, f"{reverse('people:join')}#token={token}")
 
 
 @transaction.atomic
@@ -75,9 +76,9 @@ def pending(account: Account | None = None) -> QuerySet[Invitation]:
     return unused.select_related("account", "invited_by").order_by("-created_at")
 
 
-def find(token: str) -> Invitation | None:
+def find(token_hash: str) -> Invitation | None:
     """Return the pending invitation of a link, if its sender may still invite."""
-    found = pending().filter(token_hash=link_tokens.hash_of(token)).first()
+    found = pending().filter(token_hash=token_hash).first()
     return found if found is not None and _may_still_invite(found) else None
 
 

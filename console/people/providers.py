@@ -5,7 +5,7 @@ import re
 import secrets
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NoReturn
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import requests
 from allauth.account.authentication import get_authentication_records
@@ -142,7 +142,9 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         if setup.is_open():  # the setup link creates the first admin
             raise ImmediateHttpResponse(redirect("account_login"))
         provider = open_id.find_provider(sociallogin.account.provider)
-        if (provider is not None and provider.admits_everyone) or _invitation(sociallogin) is not None:
+        if (provider is not None and provider.admits_everyone) or _invitation(
+            request, sociallogin
+        ) is not None:
             return True
         raise ImmediateHttpResponse(render(request, "console/people/sessions/not_invited.html", status=403))
 
@@ -155,7 +157,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         sociallogin.save(request)
         by = actor_named(request, user.username)
         activity.record(PeopleVerb.USER_CREATE, by, detail={"user": user.username})
-        invitation = _invitation(sociallogin)
+        invitation = _invitation(request, sociallogin)
         if invitation is not None:
             invitations.join(invitation, user, by=by)
             sociallogin.state["next"] = reverse("home:index")
@@ -191,12 +193,11 @@ def _record_connection(request: HttpRequest, sociallogin: SocialLogin, **_kwargs
     notify_success(request, _("Connected the sign-in provider."))
 
 
-def _invitation(sociallogin: SocialLogin) -> Invitation | None:
+def _invitation(request: HttpRequest, sociallogin: SocialLogin) -> Invitation | None:
     """Return the invitation whose page started the sign-in, if any."""
-    address = urlsplit(sociallogin.state.get("next") or "")
-    if address.path != reverse("people:join"):
-        return None
-    return invitations.find(parse_qs(address.query).get("token", [""])[0])
+    page = reverse("people:join")
+    started_there = sociallogin.state.get("next") == page
+    return invitations.find(request.session.get(page, "")) if started_there else None
 
 
 def _name_in(account: SocialAccount) -> str:

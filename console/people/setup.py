@@ -15,7 +15,7 @@ def announcement(origin: str) -> Iterator[str]:
     """Yield the console lines of the startup message."""
     # addresses as they are: resolving their names would load every page, half a second before the first answer
     if is_open():
-        yield f"Console:           {origin}/ui/setup/?token={issue()}"
+        yield f"Console:           {origin}/ui/setup/#token={issue()}"
         yield "                   Open this link to create the first admin. It works once."
     else:
         yield f"Console:           {origin}/ui/"
@@ -35,22 +35,18 @@ def issue() -> str:
     return token
 
 
-def accepts(token: str) -> bool:
+def accepts(token_hash: str) -> bool:
     if not is_open():
         return False
     setup = Setup.objects.filter(pk=Setup.ONLY).first()
-    return setup is not None and link_tokens.hash_of(token) in setup.token_hashes
+    return setup is not None and token_hash in setup.token_hashes
 
 
 @transaction.atomic
-def finish(token: str, username: str, password: str, language: str) -> User | None:
+def finish(token_hash: str, username: str, password: str, language: str) -> User | None:
     """Create the first admin and close setup; return None if another request did so first."""
     setup = _locked()
-    if (
-        setup.done_at is not None
-        or link_tokens.hash_of(token) not in setup.token_hashes
-        or User.objects.exists()
-    ):
+    if setup.done_at is not None or token_hash not in setup.token_hashes or User.objects.exists():
         return None
     setup.done_at = timezone.now()
     setup.token_hashes = []

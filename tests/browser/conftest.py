@@ -84,7 +84,7 @@ def open_page(pool, console):
 @pytest.fixture(scope="package")
 def admin(chromium, console):
     """Return the cookies of the first admin, created as a user would: with the address the server printed."""
-    address = next(word for line in console.output for word in line.split() if "/ui/setup/?token=" in word)
+    address = next(word for line in console.output for word in line.split() if "/ui/setup/#token=" in word)
     with patient(chromium.new_context(locale="en-US")) as context:
         page = context.new_page()
         page.goto(address)

@@ -157,5 +157,5 @@ def test_grid_keys(open_page):
 
 
 def test_the_first_page_of_a_new_server(open_page, console):
-    address = next(word for line in console.output for word in line.split() if "/ui/setup/?token=" in word)
+    address = next(word for line in console.output for word in line.split() if "/ui/setup/#token=" in word)
     check(open_page(address), within="body")

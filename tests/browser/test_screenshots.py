@@ -72,7 +72,7 @@ def screenshots(scratch):
 def studio(scratch, chromium):
     """Start a server as a team has it: an account with a colour, tables, a few days' work."""
     with start_server(scratch / "studio", env={"TABLERO_ACCOUNTS": f"acme:{KEY}"}) as live:
-        address = next(word for line in live.output for word in line.split() if "/ui/setup/?token=" in word)
+        address = next(word for line in live.output for word in line.split() if "/ui/setup/#token=" in word)
         fill(live)
         share(live)
         with patient(chromium.new_context(locale="en-US", base_url=live.url)) as context:

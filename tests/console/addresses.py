@@ -178,7 +178,7 @@ people:users                  -                   admin:200    user:405
 people:users_invite           -                   user:405     admin:422
 people:user                   0                   admin:404    user:405
 people:user_change            0                   user:405     admin:302
-people:join                   -                   anybody:404  anybody:404
+people:join                   -                   anybody:200  anybody:200
 accounts:invitation_withdraw  0                   user:405     user:404
 account_reauthenticate        -                   user:200     user:422
 mfa_reauthenticate            -                   user:200     user:422

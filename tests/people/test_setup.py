@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 
 from console.models import Setup, User
-from console.people import setup
+from console.people import link_tokens, setup
 
 GOOD = {
     "username": "Ada@Example.com",
@@ -18,14 +18,20 @@ GOOD = {
 }
 
 
-def address(token):
-    return f"/ui/setup/?token={token}"
+ADDRESS = "/ui/setup/"
+
+
+def opened(client, token):
+    """Return a client after its browser has opened the printed link."""
+    client.post(ADDRESS, {"token": token})
+    return client
 
 
 def test_makes_the_first_admin(db, client):
-    token = setup.issue()
-    assert client.get(address(token)).status_code == 200
-    answer = client.post(address(token), GOOD)
+    assert b"Paste the whole link" in client.get(ADDRESS).content
+    opened(client, setup.issue())
+    assert b"Create the first admin" in client.get(ADDRESS).content
+    answer = client.post(ADDRESS, GOOD)
     assert (answer.status_code, answer["Location"]) == (302, "/ui/")
     user = User.objects.get()
     assert (user.username, user.is_admin, user.language) == ("ada@example.com", True, "tr")
@@ -39,10 +45,12 @@ def test_makes_the_first_admin(db, client):
 def test_is_closed_for_good(db, client):
     tokens = [setup.issue(), setup.issue()]
     assert not any(token in str(Setup.objects.values_list()) for token in tokens)
-    client.post(address(tokens[0]), GOOD)
+    late = opened(Client(), tokens[1])
+    opened(client, tokens[0]).post(ADDRESS, GOOD)
+    assert late.post(ADDRESS, {**GOOD, "username": "eve"}).status_code == 404
     for token in (*tokens, "", "guess"):
-        assert Client().get(address(token)).status_code == 404
-        assert Client().post(address(token), {**GOOD, "username": "eve"}).status_code == 404
+        assert Client().get(ADDRESS).status_code == 404
+        assert Client().post(ADDRESS, {"token": token}).status_code == 404
     User.objects.all().delete()
     assert not setup.is_open()
 
@@ -50,7 +58,16 @@ def test_is_closed_for_good(db, client):
 @pytest.mark.parametrize("token", ["", "guess", "\0", "é" * 100])
 def test_refuses_a_wrong_token(db, client, token):
     setup.issue()
-    assert client.get("/ui/setup/", {"token": token}).status_code == 404
+    assert client.post(ADDRESS, {"token": token}).status_code == 404
+    assert b"Paste the whole link" in client.post(ADDRESS, GOOD).content
+    assert not User.objects.exists()
+
+
+def test_a_pasted_link_and_one_of_1_0_open_the_page(db, client):
+    token = setup.issue()
+    assert client.get(ADDRESS, {"token": token})["Location"] == f"{ADDRESS}#token={token}"
+    assert client.post(ADDRESS, {"token": f" http://a/ui/setup/#token={token}\n"})["Location"] == ADDRESS
+    assert b"Create the first admin" in client.get(ADDRESS).content
 
 
 @pytest.mark.parametrize(
@@ -65,7 +82,7 @@ def test_refuses_a_wrong_token(db, client, token):
     ],
 )
 def test_refuses_invalid_fields(db, client, change, field):
-    answer = client.post(address(setup.issue()), {**GOOD, **change})
+    answer = opened(client, setup.issue()).post(ADDRESS, {**GOOD, **change})
     assert answer.status_code == 422
     assert list(answer.context["form"].errors) == [field]
     assert not User.objects.exists()
@@ -74,8 +91,8 @@ def test_refuses_invalid_fields(db, client, change, field):
 
 def test_a_server_prints_the_address(db, client):
     line, _ = setup.announcement("http://127.0.0.1:10002")
-    assert client.get(line.split()[1].removeprefix("http://127.0.0.1:10002")).status_code == 200
-    client.post(address(setup.issue()), GOOD)
+    assert line.split()[1].startswith(f"http://127.0.0.1:10002{ADDRESS}#token=")
+    opened(client, line.partition("=")[2]).post(ADDRESS, GOOD)
     assert list(setup.announcement("http://127.0.0.1:10002")) == [
         "Console:           http://127.0.0.1:10002/ui/"
     ]
@@ -83,7 +100,7 @@ def test_a_server_prints_the_address(db, client):
 
 @pytest.mark.django_db(transaction=True)
 def test_only_one_of_concurrent_setups_succeeds():
-    tokens = [setup.issue() for _ in range(4)]
+    tokens = [link_tokens.hash_of(setup.issue()) for _ in range(4)]
     start = threading.Barrier(len(tokens))
 
     def run(number):

@@ -38,7 +38,7 @@ def test_says_where_it_serves(server):
     assert f"Endpoint:          {server.endpoint}" in text
     assert server.connection_string in text
     assert f"{server.url}/ui/healthz" in text
-    assert text.count(f"{server.url}/ui/setup/?token=") == 1
+    assert text.count(f"{server.url}/ui/setup/#token=") == 1
 
 
 def test_health(server):

@@ -12,6 +12,7 @@ from console.people import invitations, providers
 from console.people.forms.people import JoinForm
 from console.people.invitations import NoLongerOpen
 from console.people.sign_ins import sign_in
+from console.people.views.links import open_link, opened_by
 from console.site import appearance
 from console.site.access import actor_named, actor_of, user_of
 
@@ -21,8 +22,11 @@ from console.site.access import actor_named, actor_of, user_of
 @sensitive_post_parameters("password", "repeated")
 def join(request: HttpRequest) -> HttpResponse:
     """Join as the signed-in user, or create a user first."""
-    invitation = invitations.find(request.GET.get("token", ""))
-    if invitation is None:
+    response = open_link(request, lambda token_hash: invitations.find(token_hash) is not None)
+    if response is not None:
+        return response
+    invitation = invitations.find(opened_by(request))
+    if invitation is None:  # withdrawn meanwhile
         raise Http404
     try:
         if request.user.is_authenticated:

@@ -10,6 +10,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from console.people import setup
 from console.people.forms.setup import SetupForm
 from console.people.sign_ins import sign_in
+from console.people.views.links import open_link, opened_by
 from console.site import appearance
 
 
@@ -18,20 +19,22 @@ from console.site import appearance
 @sensitive_post_parameters("password", "repeated")
 def first_admin(request: HttpRequest) -> HttpResponse:
     """Create the first admin by the printed setup link; raises Http404 afterwards."""
-    token = request.GET.get("token", "")
-    if not setup.accepts(token):
+    if not setup.is_open():
         raise Http404
+    response = open_link(request, setup.accepts)
+    if response is not None:
+        return response
     form = SetupForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        return _finish(request, token, form)
+        return _finish(request, form)
     return render(
         request, "console/people/setup/first_admin.html", {"form": form}, status=422 if form.is_bound else 200
     )
 
 
-def _finish(request: HttpRequest, token: str, form: SetupForm) -> HttpResponse:
+def _finish(request: HttpRequest, form: SetupForm) -> HttpResponse:
     data = form.cleaned_data
-    user = setup.finish(token, data["username"], data["password"], data["language"])
+    user = setup.finish(opened_by(request), data["username"], data["password"], data["language"])
     if user is None:
         raise Http404
     sign_in(request, user)
