@@ -16,11 +16,11 @@ GRACE: Final = 60  # seconds, for requests under way when the key is replaced
 class SessionStore(DatabaseSessionStore):
     """Session whose key is replaced when its user confirms their identity.
 
-    ``has_former_key``: the request was sent with the former key. It keeps its sign-in, but is not confirmed,
-    and is not told the new key, as whoever had stolen the former one would learn it.
+    A request with the former key keeps its sign-in, but is not confirmed, and is not told the new key, because
+    a thief of the former one would learn it.
     """
 
-    has_former_key = False
+    has_former_key = False  # whether the request was sent with the former key
 
     @transaction.atomic
     def replace_key(self) -> None:
@@ -42,10 +42,10 @@ class SessionStore(DatabaseSessionStore):
 
     def _get_session_from_db(self) -> Session | None:
         former = self.session_key
-        found: Session | None = super()._get_session_from_db()
-        successor = None if found else _successor(former)
+        session: Session | None = super()._get_session_from_db()
+        successor = None if session else _successor(former)
         if successor is None:
-            return found
+            return session
         self._session_key, self.has_former_key = successor, True
         return super()._get_session_from_db()  # type: ignore[no-any-return]
 

@@ -279,7 +279,7 @@ NO_PAGES = {
     *("jobs:tray", "notices:bell", "comments:people"),
     *("home:palette", "queries:known", "queries:menu", "queries:values", "people:password"),
     *("cluster:show", "tables:index_state", "tables:sizes", "history:histogram", "activity:histogram"),
-    "people:signed_in",
+    *("people:signed_in", "people:join"),
     *("account_logout", "account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
 }
 # also pages of a second factor, which no user has here

@@ -42,7 +42,7 @@ class _ReauthenticationMixin:
         return {**found, **self._method_forms(found.get("form"))}
 
     def form_valid(self, form: Form) -> HttpResponse:
-        """Confirm the user and replace the session's key, so that whoever has stolen it gains nothing."""
+        """Confirm the user and replace the session's key, so that a stolen one is not confirmed."""
         response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
         self.request.session.replace_key()
         return response

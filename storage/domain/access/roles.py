@@ -46,7 +46,7 @@ class Scope(StrEnum):
     MANAGE = "manage"
 
 
-# what gives access that outlasts a token: keys, policies, SAS, webhooks, members, invitations and users
+# these give access that outlasts a token: keys, policies, SAS, webhooks, members, invitations and users
 _LASTING: Final = frozenset({Capability.MANAGE_ACCESS, Capability.GRANT})
 _REACH: Final[Mapping[Scope, frozenset[Capability]]] = {
     Scope.READ: frozenset({Capability.READ}),
