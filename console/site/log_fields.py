@@ -33,7 +33,7 @@ def describe_address(request: HttpRequest) -> str:
 
 def _known_user(request: HttpRequest) -> str:
     """Return the user's name if it is loaded already, as loading it now may fail."""
-    user: Any = getattr(request, "_cached_user", None) or getattr(request, "_acached_user", None)
-    if user is None and not isinstance(assigned := getattr(request, "user", None), LazyObject):
-        user = assigned  # by the authentication of the API
+    user: Any = getattr(request, "user", None)  # the API has assigned the user of its token
+    if isinstance(user, LazyObject):
+        user = getattr(request, "_cached_user", None) or getattr(request, "_acached_user", None)
     return str(user) if user is not None and user.is_authenticated else ""

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 Next = Callable[[HttpRequest], HttpResponse]
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
+# also statuses of invalid input
+_LOGGED: Final = (*REFUSALS, 400, 405, 413, 415, 422)
 SECURE_PREFIX: Final = "__Secure-"
 SIGN_IN: Final = "X-Tablero-Sign-In"  # where a script has its user sign in
 
@@ -48,7 +50,7 @@ def response_headers(get_response: Next) -> Next:
         response = get_response(request)
         response.headers["X-Request-Id"] = request.number  # type: ignore[attr-defined]
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
-        if response.status_code in REFUSALS:
+        if response.status_code in _LOGGED:
             _log_refusal(request, response.status_code)
         if request.is_secure() and not _is_local(request):
             # sent with 0 too: a browser that knows an earlier value forgets it

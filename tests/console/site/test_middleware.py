@@ -63,6 +63,18 @@ def test_a_cookie_with_the_prefix_wins_over_tls_and_is_nothing_without(visit):
     assert other.get("/ui/me/").status_code == 302
 
 
+def test_invalid_input_is_logged_without_what_was_sent(visit, call, table, caplog):
+    marked = "s3cret"
+    with caplog.at_level(logging.INFO, "console.site.middleware"):
+        assert visit("max").post("/ui/a/acme/tables/new/", {"name": f"1{marked}"}).status_code == 422
+        assert call("max")("POST", "accounts/acme/tables", {"name": marked, marked: 1}).status_code == 400
+        assert call("max")("PUT", "accounts/acme/tables").status_code == 405
+    said = [record.getMessage() for record in caplog.records]
+    for status, message in zip((422, 400, 405), said, strict=True):
+        assert f"refused with {status} to max from 127.0.0.1: request " in message
+    assert marked not in caplog.text
+
+
 def test_refused_requests_are_logged(visit, caplog):
     with caplog.at_level(logging.INFO, "console.site.middleware"):
         assert visit("victor").post("/ui/a/acme/tables/new/", {"name": "orders"}).status_code == 403
