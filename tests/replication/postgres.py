@@ -199,7 +199,7 @@ class Group:
         self, name: str = "primary", *, environment: Mapping[str, str] | None = None, **settings: str
     ) -> Node:
         """Make and start the first node."""
-        node = self._node(name, settings)
+        node = self.node(name, settings)
         node.environment = environment
         secret = node.folder / "password"
         secret.write_text(self._password)
@@ -217,22 +217,27 @@ class Group:
 
     def replica(self, name: str, source: Node, *, through: int = 0, **settings: str) -> Node:
         """Copy a node and start the copy as its streaming replica, ``through`` the port of a proxy."""
-        node = self._node(name, settings)
+        node = self.node(name, settings)
         self.copy(node, source, through=through)
         node.start()
         return node
 
     def copy(self, node: Node, source: Node, *, through: int = 0) -> None:
         """Make of a node, which does not run, a replica that can be started."""
+        self.copy_from(node, source.url(through) + f"?application_name={node.name}")
+
+    def copy_from(self, node: Node, conninfo: str, *options: str) -> None:
+        """Make of a node a replica of any server; ``options`` are for pg_basebackup."""
         shutil.rmtree(node.data, ignore_errors=True)
-        conninfo = source.url(through) + f"?application_name={node.name}"
         program = installation.packaged_programs() / "pg_basebackup"
         # as ourselves: another user may not enter the folder of the package
-        _run(program, "-d", conninfo, "-D", node.data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+        given = ("-d", conninfo, "-D", node.data, "-R", "-X", "stream", "-c", "fast", "--no-sync", *options)
+        _run(program, *given)
         for path in (node.data, *node.data.rglob("*")):
             self._found.own(path)
 
-    def _node(self, name: str, settings: Mapping[str, str]) -> Node:
+    def node(self, name: str, settings: Mapping[str, str]) -> Node:
+        """Return a new node without data."""
         folder = self._folder / name
         folder.mkdir(mode=0o700)
         self._found.own(folder)

@@ -22,11 +22,11 @@ from tests.tools.bench.rounds import progress
 from tests.tools.bench.servers import scratch_folder
 from tests.tools.checker.operations import DURING
 from tests.tools.checker.run import Figures, Plan, Recovery, run
-from tests.tools.checker.site import KILLS, OTHERS, Fault, Site
+from tests.tools.checker.site import KILLS, OTHERS, Fault, Site, kill_a_replica
 from tests.tools.promises import ledger
 
 FAULTS_PER_TABLE = 13
-ALL_KILLS = (*KILLS, *DURING)
+ALL_KILLS = (*KILLS, *DURING, kill_a_replica)
 UNACKNOWLEDGED = ("writes with an unknown outcome", "refused writes", "reads of the past")
 REHEARSED = ("rehearsed failures of writes", "of them committed")
 
@@ -40,7 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
     with (
         suppress(KeyboardInterrupt),
         scratch_folder() as folder,
-        Site(folder, "--durability", options.durability).running() as site,
+        Site(
+            folder, "--durability", options.durability, has_archive=True, has_replica=True
+        ).running() as site,
     ):
         token = site.api_token()
         for number in count():
@@ -117,6 +119,9 @@ def record(total: Figures, options: argparse.Namespace, seconds: float) -> None:
     }
     promise = "rehearsed" if options.rehearse else "durable"
     ledger.record(ledger.Run(promise, seconds, figures, options.seed))
+    names = {it.__name__ for it in ALL_KILLS}
+    if recoveries := [round(it.any_address, 2) for it in total.recoveries if it.fault in names]:
+        ledger.record(ledger.Run("recovery", seconds, {"seconds": recoveries}, options.seed))
 
 
 def describe_recoveries(total: Figures) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from itertools import count, cycle
 from random import Random
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -54,7 +54,8 @@ class Client:
     """One connection, used by one thread; a session of its own unless it is given another's token.
 
     ``level`` is asked for in each request; empty asks for none. ``secondary`` uses the address of the secondary.
-    ``kind`` is what its reads are called in the history, by default the level.
+    ``kind`` is what its reads are called in the history, by default the level. ``others`` are used one after the other
+    when the first does not answer, or not now.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Client:
         level: str = "",
         secondary: bool = False,
         kind: str = "",
+        others: Sequence[Endpoint] = (),
     ) -> None:
         self.name = name
         self.level = level
@@ -74,7 +76,14 @@ class Client:
         self._table = table
         self._account = endpoint.account
         self._secondary = secondary
-        self._connection = Connection(endpoint, timeout=PATIENCE)
+        self._connections = cycle(Connection(it, timeout=PATIENCE) for it in (endpoint, *others))
+        self._connection = next(self._connections)
+
+    def move(self) -> None:
+        """Use the next endpoint, if there is another one."""
+        self._connection, former = next(self._connections), self._connection
+        if self._connection is not former:
+            former.close()
 
     def __enter__(self) -> "Client":
         return self
@@ -281,12 +290,15 @@ class Recorder:
 class Load:
     """Clients in threads, writers and readers of several kinds, all on the same few keys."""
 
-    def __init__(self, endpoint: Endpoint, table: str, seed: int = 0) -> None:
+    def __init__(
+        self, endpoint: Endpoint, table: str, seed: int = 0, *, others: Sequence[Endpoint] = ()
+    ) -> None:
         self.recorder = Recorder()
         self.failures: list[BaseException] = []
         self.alone = [(PARTITION, f"r{number}") for number in range(ROWS)]
         self.together = [("group", f"r{number}") for number in range(GROUP)]
         self._endpoint = endpoint
+        self._others = others
         self.table = table
         self._seed = seed
         self._stop = threading.Event()
@@ -303,7 +315,7 @@ class Load:
         return [*self.alone, *self.together]
 
     def client(self, name: str, endpoint: Endpoint | None = None, **options: Any) -> Client:
-        return Client(endpoint or self._endpoint, self.table, name, **options)
+        return Client(endpoint or self._endpoint, self.table, name, others=self._others, **options)
 
     def add(self, client: Client, turn: Callable[[Client, Random], None]) -> None:
         """Start a client that takes one turn after the other."""
@@ -315,9 +327,9 @@ class Load:
         for name in range(number):
             self.add(self.client(f"writer {name}"), self.write)
 
-    def add_readers(self, level: str, number: int = 1) -> None:
+    def add_readers(self, level: str, number: int = 1, endpoint: Endpoint | None = None) -> None:
         for name in range(number):
-            self.add(self.client(f"{level} {name}", level=level), self.read)
+            self.add(self.client(f"{level} {name}", endpoint, level=level), self.read)
 
     def add_sessions(self, number: int = 1) -> None:
         """Sessions that read and write."""
@@ -325,8 +337,8 @@ class Load:
         for name in range(number):
             self.add(self.client(f"Session {name}", level="Session"), self.read_and_write)
 
-    def add_readers_of_the_secondary(self) -> None:
-        self.add(self.client(SECONDARY, secondary=True, kind=SECONDARY), self.read)
+    def add_readers_of_the_secondary(self, endpoint: Endpoint | None = None) -> None:
+        self.add(self.client(SECONDARY, endpoint, secondary=True, kind=SECONDARY), self.read)
 
     def add_clients(self, number: int, endpoints: Sequence[Endpoint]) -> None:
         """Clients, spread over servers, that do all there is to do to entities."""
@@ -448,6 +460,7 @@ class Load:
                     try:
                         turn(client, dice)
                     except (Unavailable, *RECORDED):
+                        client.move()
                         time.sleep(0.02)  # and once more
         except BaseException as error:
             self.failures.append(error)

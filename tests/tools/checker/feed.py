@@ -11,7 +11,7 @@ from typing import Any
 import requests
 
 from tests.tools.checker.clients import PATIENCE, Endpoint, read_entity, read_time
-from tests.tools.checker.history import ABSENT, Change, History, Key, Kind, Seen
+from tests.tools.checker.history import ABSENT, Change, History, Key, Kind, Restored, Seen
 from tests.tools.checker.levels import Violation
 
 
@@ -177,6 +177,19 @@ def check_past(history: History, changes: Sequence[Change]) -> Iterator[Violatio
             then = ordered[key][place - 1].after if place else ABSENT
             if seen != then:
                 yield Violation("the past is what it was", f"{key}: {seen}, the feed has {then}", read)
+
+
+def check_restored(history: History, changes: Sequence[Change], restored: Restored) -> Iterator[Violation]:
+    """Check that a restored database has what was acknowledged before, and of each entity its first changes."""
+    ordered = by_key(changes)
+    for key, own in by_key(restored.changes).items():
+        if own != ordered.get(key, [])[: len(own)]:
+            yield Violation("a restored database has no changes of its own", f"{key}: {own[-1]}")
+    values = {(it.key, it.after.value) for it in restored.changes}
+    for write in history.writes:
+        is_old = write.ended is not None and write.ended < restored.began and write.kind is not Kind.DELETE
+        if is_old and (write.key, write.value) not in values:
+            yield Violation("a restored database has what was acknowledged", "", write)
 
 
 def check_versions(

@@ -7,13 +7,15 @@ Each write has a value of its own, which it leaves in the property ``n``. Merges
 so that an entity shows which writes it was made of.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
 Key = tuple[str, str]
 OTHERS = "abc"  # properties that merges write besides
+# kinds of reads that a replica may answer
+WEAKER = ("BoundedStaleness", "ConsistentPrefix", "Eventual", "secondary")
 
 
 class Seen(NamedTuple):
@@ -88,6 +90,13 @@ class Change(NamedTuple):
     before: Seen
     after: Seen
     request: str
+
+
+class Restored(NamedTuple):
+    """The changes of the clients' table in a restored database, and when the restore was asked for."""
+
+    began: float
+    changes: Sequence[Change]
 
 
 @dataclass

@@ -4,33 +4,50 @@ Each must be completed or taken back, as docs/operations.md promises under "Inte
 """
 
 import json
+import shutil
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import uuid4
 
 import requests
 
-from tests.live_server import ACCOUNT
+from tests.commands import command
+from tests.live_server import ACCOUNT, clean_environment
 from tests.tools.checker.clients import PATIENCE
+from tests.tools.checker.feed import read_change
+from tests.tools.checker.history import Restored
 from tests.tools.checker.levels import Violation
-from tests.tools.checker.site import KILLS, Fault, Site, happens
+from tests.tools.checker.site import (
+    FIRST,
+    KILLS,
+    Fault,
+    Site,
+    happens,
+    kill_everything,
+    kill_the_server,
+)
 from tests.waiting import wait_for
 
 Rows = Counter[tuple[str, int]]  # how often a table has each RowKey and number
 
 ROWS = 1000
 LONGEST = 2.5  # seconds before the kill; an operation that has ended before is counted
+COMMAND_KILLS = 3  # how often the command itself is killed, for one kill of each other kind
+OLDER = "0057_requests_counted_once"  # later migrations hold no data of clients
+WHOLE = "long operations are whole"
 ASYNC = {"Prefer": "respond-async"}
 TABLE = f"accounts/{ACCOUNT}/tables"
 
 
 class Workbench:
-    """The management API for what changes something."""
+    """Requests to the management API that change something."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -98,7 +115,7 @@ class Workbench:
             what = (
                 f"{account}/{table} lacks {len(expected - rows)} rows, and has {len(rows - expected)} others"
             )
-            self._site.violations.append(Violation("long operations are whole", what))
+            self._site.violations.append(Violation(WHOLE, what))
         self.send("DELETE", path)
 
 
@@ -107,15 +124,16 @@ def new_name() -> str:
 
 
 @contextmanager
-def killed(site: Site, dice: Random) -> Iterator[None]:
-    """Kill a process at a random moment of the block; all are there again when it ends."""
+def killed(site: Site, dice: Random, command: "Command | None" = None) -> Iterator[None]:
+    """Kill a process at a random moment of the block, perhaps that of the command, and start the servers again."""
     ended: list[float] = []
+    faults = KILLS if command is None else (*KILLS, *([command.kill] * COMMAND_KILLS))
 
     def kill() -> None:
         time.sleep(LONGEST * dice.random())
         if ended:
             site.late_kills += 1
-        while not happens(dice.choice(KILLS), site, dice):
+        while not happens(dice.choice(faults), site, dice):
             pass
 
     with ThreadPoolExecutor(1) as pool:
@@ -123,6 +141,43 @@ def killed(site: Site, dice: Random) -> Iterator[None]:
         yield
         ended.append(time.monotonic())
         done.result()
+
+
+class Command:
+    """A command of manage.py that runs."""
+
+    def __init__(self, *arguments: str | Path, **environment: str) -> None:
+        self._arguments = arguments
+        self._environment = {**clean_environment(), **environment}
+        self.output = ""
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command(*self._arguments),
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def kill(self, site: Site, dice: Random) -> None:
+        self._process.kill()
+
+    def wait(self) -> bool:
+        """Return whether it succeeded."""
+        self.output, _ = self._process.communicate(timeout=PATIENCE)
+        return self._process.returncode == 0
+
+    def wait_or_repeat(self) -> None:
+        """Wait until it has succeeded, the first time or when it is repeated."""
+        wait_for(self._has_succeeded, f"the command {self._arguments}")
+
+    def _has_succeeded(self) -> bool:
+        if self.wait():
+            return True
+        self._process = self._start()
+        return False
 
 
 def kill_during_import(site: Site, dice: Random) -> None:
@@ -163,6 +218,30 @@ def kill_during_copy(site: Site, dice: Random) -> None:
 
 
 def kill_during_restore(site: Site, dice: Random) -> None:
+    """Kill the restore of a snapshot, or of the whole database beside it."""
+    if dice.random() < 0.5:
+        restore_a_snapshot(site, dice)
+    else:
+        restore_beside(site, dice)
+
+
+def restore_beside(site: Site, dice: Random) -> None:
+    """Kill the restore of the archive into another folder, which must have all changes so far."""
+    began = time.monotonic()
+    restore = Command("restore", "--to", "latest", "--data", site.data)
+    with killed(site, dice, restore):
+        restore.wait_or_repeat()
+    folders = [it for it in site.data.parent.iterdir() if it.name.startswith(f"{site.data.name}.")]
+    [folder] = [it for it in folders if it.suffix == ".restored"]
+    if len(folders) > 1:
+        site.violations.append(Violation(WHOLE, f"{folders} remain beside the restored folder"))
+    changes = Command("changes", f"{ACCOUNT}/{site.table}", "--json", "--from", "oldest", "--data", folder)
+    assert changes.wait(), changes.output
+    site.restored.append(Restored(began, [read_change(json.loads(it)) for it in changes.output.splitlines()]))
+    shutil.rmtree(folder)
+
+
+def restore_a_snapshot(site: Site, dice: Random) -> None:
     """Kill the restore of a snapshot in which each row has changed since."""
     bench, table, name = Workbench(site), new_name(), new_name()
     rows = bench.fill(table)
@@ -176,9 +255,42 @@ def kill_during_restore(site: Site, dice: Random) -> None:
         bench.send("DELETE", f"{snapshots}/{snapshot['name']}")
 
 
+def kill_during_backup(site: Site, dice: Random) -> None:
+    """Kill a backup; the last one must be complete, with nothing beside it of one that was killed."""
+    folder = site.folder / "backups"
+    backup = Command("backup", folder, "--data", site.data)
+    with killed(site, dice, backup):
+        is_made = backup.wait()
+    if not is_made:
+        again = Command("backup", folder, "--data", site.data)
+        again.wait_or_repeat()
+    if parts := [it.name for it in folder.glob(".*.part")]:
+        site.violations.append(Violation(WHOLE, f"the backup left {parts}"))
+    test = Command("backup", "--test", folder)
+    if not test.wait():
+        site.violations.append(Violation(WHOLE, test.output))
+    shutil.rmtree(folder)
+
+
+def kill_during_upgrade(site: Site, dice: Random) -> None:
+    """Stop all servers, give the database back to an older version, and kill the first start of this one."""
+    for number in range(len(site.servers)):
+        site.end(number)
+    back = Command("migrate", "storage", OLDER, "--data", site.data, TABLERO_DEBUG="on")
+    assert back.wait(), back.output
+    site.start(FIRST, wait=False)
+    time.sleep(2 * LONGEST * dice.random())
+    site.late_kills += site.first.is_ready.is_set()
+    happens(dice.choice((kill_everything, kill_the_server)), site, dice)
+    for number in range(1, len(site.servers)):
+        site.start(number)
+
+
 DURING: tuple[Fault, ...] = (
     kill_during_import,
     kill_during_bulk_edit,
     kill_during_copy,
     kill_during_restore,
+    kill_during_backup,
+    kill_during_upgrade,
 )

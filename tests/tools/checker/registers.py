@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
-from tests.tools.checker.history import ABSENT, Change, History, Key, Kind, Read, Seen, Write
+from tests.tools.checker.history import ABSENT, WEAKER, Change, History, Key, Kind, Read, Seen, Write
 from tests.tools.checker.levels import Checker, Violation
 
 LIMIT = 100_000  # points that are looked at for one answer
@@ -71,6 +71,8 @@ def operations_by_key(history: History) -> dict[Key, list[Operation]]:
     for write in (*history.writes, *history.without_effect):
         result[write.key].append(Operation(write))
     for read in history.reads:
+        if read.level in WEAKER:
+            continue
         for key, seen in read.seen.items():
             result[key].append(Operation(read, seen))
     return result

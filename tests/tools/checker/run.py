@@ -13,12 +13,21 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from tests.tools.checker.clients import EVERYTHING, Load
-from tests.tools.checker.feed import Api, FeedReader, check_feed, check_feed_of, check_past, check_versions
-from tests.tools.checker.history import History, Write
+from tests.tools.checker.feed import (
+    Api,
+    FeedReader,
+    check_feed,
+    check_feed_of,
+    check_past,
+    check_restored,
+    check_versions,
+)
+from tests.tools.checker.history import WEAKER, History, Write
 from tests.tools.checker.levels import Violation
 from tests.tools.checker.registers import check_registers
 from tests.tools.checker.rehearsal import Record, check_records
-from tests.tools.checker.site import Fault, Site, happens
+from tests.tools.checker.replicas import check_replicas
+from tests.tools.checker.site import SECOND, Fault, Site, happens
 
 
 class Recovery(NamedTuple):
@@ -57,6 +66,7 @@ class Figures:
                 "writes with an unknown outcome": len(history.writes) - len(acknowledged),
                 "refused writes": len(history.without_effect),
                 "reads": len(history.reads),
+                "of them at weaker levels": len(history.of_level(*WEAKER)),
                 "reads of the past": len(history.past),
                 "changes in the feed": changes,
             }
@@ -103,6 +113,11 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
     load.add_clients(plan.clients, endpoints)
     figures = Figures()
     api = Api(endpoints[0], load.table, token)
+    site.table = load.table
+    if site.replica is not None:
+        for level in WEAKER[:-1]:
+            load.add_readers(level, endpoint=endpoints[SECOND])
+        load.add_readers_of_the_secondary(endpoints[SECOND])
     struck: list[tuple[str, float]] = []
     gc.collect()
     with load.running(), FeedReader(api) as reader:
@@ -137,8 +152,11 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
         figures.violations += check_registers(load.history, changes)
         figures.violations += check_feed_of(load.history, changes)
         figures.violations += check_past(load.history, changes)
+        figures.violations += check_replicas(load.history, changes)
+        for restored in site.restored:
+            figures.violations += check_restored(load.history, changes, restored)
     figures.violations += site.violations
-    site.late_kills, site.violations = 0, []
+    site.late_kills, site.violations, site.restored = 0, [], []
     figures.violations += [Violation("a log without exceptions", it) for it in site.logged_errors()]
     if figures.violations and plan.record is not None:
         plan.record.write_bytes(pickle.dumps((load.history, changes, final, figures.violations)))

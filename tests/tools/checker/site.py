@@ -14,21 +14,32 @@ import psycopg
 from storage.server.data_folder import DataFolder
 from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
 from tests.ports import free_port
+from tests.replication.postgres import Group
 from tests.tools.checker.clients import Endpoint
+from tests.tools.checker.history import Restored
 from tests.tools.checker.levels import Violation
 from tests.tools.checker.proxy import Proxy
 from tests.tools.checker.rehearsal import Record, read_records
 
 FIRST, SECOND = range(2)
+HBA = "local all all trust\nlocal replication all trust\nhost all all 127.0.0.1/32 trust\n"
+REPLICA_SETTINGS = {"max_locks_per_transaction": "512", "recovery_init_sync_method": "syncfs"}
 
 
 class Site:
-    """One server, or two on the same database.
+    """One server, or two on the same database, perhaps with an archive, and a replica that the second one reads.
 
     The first may find its data in the folder `first`. Ports stay the same when a server is started again.
     """
 
-    def __init__(self, folder: Path, *options: str, servers: int = 2) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        servers: int = 2,
+        has_archive: bool = False,
+        has_replica: bool = False,
+    ) -> None:
         self.data = folder / "first"
         self.servers: list[LiveServer | None] = [None] * servers
         self.output: list[str] = []  # output of stopped servers
@@ -36,8 +47,13 @@ class Site:
         self.struck_at = 0.0  # when the last fault began
         self.late_kills = 0  # after the end of the long operation that they were to interrupt
         self.violations: list[Violation] = []  # found after long operations
-        self._folder = folder
+        self.table = ""  # where clients work
+        self.restored: list[Restored] = []
+        self.folder = folder
         self._options = options
+        self._archive = ("--archive", str(folder / "archive")) if has_archive else ()
+        self._nodes = Group(folder / "nodes") if has_replica else None
+        self.replica = None if self._nodes is None else self._nodes.node("replica", REPLICA_SETTINGS)
         self._ports = [free_port() for _ in self.servers]
         self._stacks = [ExitStack() for _ in self.servers]
         self.link = Proxy(self._ports[FIRST])
@@ -47,22 +63,46 @@ class Site:
         with self.link, ExitStack() as stack:
             for number in range(len(self.servers)):
                 stack.callback(self.end, number)
+                if number == FIRST and self._nodes is not None:
+                    self._let_replicas_in()
                 self.start(number)
+                if number == FIRST and self._nodes is not None:
+                    stack.callback(self._nodes.stop)
+                    self._start_replica(self._nodes)
             yield self
+
+    def _let_replicas_in(self) -> None:
+        """Let PostgreSQL's user in, who is another one if this is root."""
+        hba = self.folder / "pg_hba.conf"
+        hba.write_text(HBA)
+        data = DataFolder(self.data)
+        data.create()
+        data.config.mkdir(exist_ok=True)
+        (data.config / "custom.conf").write_text(f"hba_file = '{hba}'\n")
+
+    def _start_replica(self, nodes: Group) -> None:
+        assert self.replica is not None
+        conninfo = f"host={self._socket_folder} user=tablero dbname=tablero"
+        nodes.copy_from(self.replica, conninfo, "--create-slot", "--slot", "replica")
+        (self.replica.data / "pg_hba.conf").write_text(HBA)
+        self.replica.start()
 
     def endpoints(self) -> list[Endpoint]:
         return [Endpoint(port, ACCOUNT, KEY) for port in (*self._ports, self.link.port)]
 
-    def start(self, number: int) -> None:
+    def start(self, number: int, *, wait: bool = True) -> None:
         listen = ("--listen", f"127.0.0.1:{self._ports[number]}")
         if number == FIRST:
-            started = start_server(self.data, "--workers", "2", *listen, *self._options)
+            options = ("--workers", "2", *listen, *self._archive, *self._options)
+            started = start_server(self.data, *options, wait=wait)
         else:
             env = {
                 "TABLERO_SECRET": (self.data / "secret").read_text().strip(),
                 "DATABASE_URL": f"postgresql:///tablero?host={self._socket_folder}&user=tablero",
             }
-            started = start_server(self._folder / "second", *listen, env=env)
+            if self.replica is not None:
+                env["TABLERO_REPLICAS"] = self.replica.url()
+            started = start_server(self.folder / "second", *listen, env=env, wait=wait)
         self.servers[number] = self._stacks[number].enter_context(started)
 
     def end(self, number: int) -> None:
@@ -197,6 +237,13 @@ def end_all_sessions(site: Site, dice: Random) -> None:
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
+
+
+def kill_a_replica(site: Site, dice: Random) -> None:
+    """Kill PostgreSQL's processes of the replica; reads go on elsewhere."""
+    assert site.replica is not None
+    site.replica.kill()
+    site.replica.start()
 
 
 def kill_while_flushes_are_late(site: Site, dice: Random) -> None:

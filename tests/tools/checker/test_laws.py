@@ -6,11 +6,23 @@ from random import Random
 
 import pytest
 
-from tests.tools.checker.feed import check_feed, check_feed_of, check_past, check_versions
-from tests.tools.checker.history import ABSENT, OTHERS, Change, History, Key, Kind, Read, Seen, Write
+from tests.tools.checker.feed import check_feed, check_feed_of, check_past, check_restored, check_versions
+from tests.tools.checker.history import (
+    ABSENT,
+    OTHERS,
+    Change,
+    History,
+    Key,
+    Kind,
+    Read,
+    Restored,
+    Seen,
+    Write,
+)
 from tests.tools.checker.levels import Violation
 from tests.tools.checker.registers import check_registers
 from tests.tools.checker.rehearsal import Record, check_records
+from tests.tools.checker.replicas import check_replicas
 
 KEYS = [("p", name) for name in "xyz"]
 STEPS = 400
@@ -319,3 +331,37 @@ def test_records_that_do_not_know_what_was_committed():
     for wrong in (records[0]._replace(is_applied=False), Record("unknown", is_struck=True, is_applied=True)):
         assert [it.promise for it in check_records([wrong], changes)] == ["records know what was committed"]
     assert [it.promise for it in check_records([*records, records[0]], changes)] == ["one record per request"]
+
+
+def state_after(changes: list[Change]) -> dict[Key, Seen]:
+    return dict.fromkeys(KEYS, ABSENT) | {it.key: it.after for it in changes}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_replicas_see_the_commits_up_to_one_of_them(seed):
+    store = Store(Random(seed)).run()
+
+    def broken(level: str, *states: dict[Key, Seen]) -> set[str]:
+        store.history.reads = [Read("", level, 10**5, 10**5, it) for it in states]
+        return {it.promise for it in check_replicas(store.history, store.changes)}
+
+    states = [state_after(store.changes[:number]) for number in range(0, len(store.changes), 7)]
+    assert broken("Eventual", *states) == set()
+    assert broken("Eventual", {**states[-1], KEYS[0]: states[3][KEYS[0]]}) == {"a prefix of the commits"}
+    assert broken("Eventual", {KEYS[0]: Seen(7, 7)}) == {"nothing is invented on replicas"}
+    assert broken("BoundedStaleness", state_after(store.changes)) == set()
+    assert broken("BoundedStaleness", states[3]) == {"the bound"}
+
+
+def test_a_restored_database_has_what_was_acknowledged_and_nothing_else():
+    store = Store(Random(1)).run()
+
+    def broken(began: float, changes: list[Change]) -> set[str]:
+        restored = Restored(began, changes)
+        return {it.promise for it in check_restored(store.history, store.changes, restored)}
+
+    half = store.changes[: len(store.changes) // 2]
+    assert broken(half[-1].version - 100, half) == set()
+    assert broken(half[-1].version + 1000, half) == {"a restored database has what was acknowledged"}
+    other = half[-1]._replace(after=Seen(10**6, 10**6))
+    assert broken(0, [*half[:-1], other]) == {"a restored database has no changes of its own"}

@@ -9,13 +9,14 @@ from random import Random
 import pytest
 
 from tests.seeds import seeded
-from tests.tools.checker.operations import DURING
+from tests.tools.checker.operations import DURING, restore_beside
 from tests.tools.checker.run import Plan, run
 from tests.tools.checker.site import (
     KILLS,
     Site,
     cut_connections,
     delay_connections,
+    kill_a_replica,
     kill_everything,
     kill_the_postmaster,
 )
@@ -35,6 +36,12 @@ def with_data(folder):
 @pytest.fixture(scope="module")
 def site(scratch):
     with Site(with_data(scratch / "site")).running() as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def whole_site(scratch):
+    with Site(with_data(scratch / "whole"), has_archive=True, has_replica=True).running() as site:
         yield site
 
 
@@ -73,13 +80,14 @@ def test_nothing_acknowledged_is_lost_whatever_is_killed(site, token):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("fault", DURING)
-def test_long_operations_that_are_killed_are_whole(site, token, fault):
-    figures = run(site, token, replace(PLAN, clients=6), [fault])
+@pytest.mark.parametrize("fault", [*DURING, restore_beside, kill_a_replica])
+def test_long_operations_that_are_killed_are_whole(whole_site, fault):
+    token = whole_site.token or whole_site.api_token()
+    figures = run(whole_site, token, replace(PLAN, clients=6), [fault])
 
     assert figures.violations == []
     assert [it.fault for it in figures.recoveries] == [fault.__name__]
-    assert max(figures.pauses) < PAUSE
+    assert figures.operations["of them at weaker levels"] and whole_site.replica.reads()
 
 
 def test_relaxed_durability_delivers_nothing_that_is_lost(scratch):
