@@ -31,8 +31,9 @@ Say = Callable[[str], None]
 class Embedded:
     """Running PostgreSQL, which ends with `stop` or with this process."""
 
-    def __init__(self, plan: str, lock: int, say: Say) -> None:
+    def __init__(self, plan: str, environment: Mapping[str, str], lock: int, say: Say) -> None:
         self._plan = plan
+        self._environment = environment
         self._lock = lock
         self._say = say
         self._stopping = False
@@ -85,7 +86,8 @@ class Embedded:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd="/",
-            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"},  # not ours: it may hold secrets
+            # not ours: it may hold secrets
+            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C", **self._environment},
             pass_fds=[self._lock],
             start_new_session=True,  # Ctrl-C is for the server, which then stops PostgreSQL in its own time
         )
@@ -135,7 +137,7 @@ def started(
         given = {**archiving.settings(folder, archive), **(settings or {})}
         cluster.prepare(programs, folder, given, workers=options.workers, small=options.small)
         plan = _plan(options, programs, folder, archive)
-    embedded = Embedded(plan, lock, say)
+    embedded = Embedded(plan, archiving.environment(archive), lock, say)
     try:
         meanwhile()
         embedded.wait_until_ready()
@@ -200,7 +202,7 @@ def _plan(
         "lock": str(folder.path / "database.lock"),
         "sockets": str(folder.socket_folder),
         "user": programs.popen,
-        "archiver": [sys.executable, "-I", "-S", archiver.__file__, json.dumps(archiver_plan)]
+        "archiver": [sys.executable, "-P", "-m", archiver.__name__, json.dumps(archiver_plan)]
         if archiver_plan
         else None,
     }

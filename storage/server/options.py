@@ -73,7 +73,10 @@ _OWN = (
     Variable(
         "BACKUP_KEEP", "14", "how many of the newest full backups are kept, each with its incremental", "N"
     ),
-    Variable("BACKUP_PASSPHRASE_FILE", "", "seal backups with the first line of a file", "FILE"),
+    Variable("BACKUP_DRILL", "", "restore the last backup that often into a temporary folder, as 7d", "TIME"),
+    Variable(
+        "BACKUP_PASSPHRASE_FILE", "", "seal backups and the archive with the first line of a file", "FILE"
+    ),
     Variable(
         "REQUIRE_SECOND_FACTOR",
         "",
@@ -81,7 +84,7 @@ _OWN = (
         is_flag=True,
     ),
     Variable("LOGIN_PROVIDERS", "", "sign-in providers of the console, as JSON", "FILE"),
-    Variable("ARCHIVE", "", "archive the log, to restore the database to any moment", "DIR"),
+    Variable("ARCHIVE", "", "archive the log, to restore the database to any moment", "DIR|URL"),
     Variable("ARCHIVE_KEEP", "7d", "how far back the database can be restored, as 12h or 7d", "TIME"),
     Variable("ARCHIVE_SIZE", "", "largest size of the archive, as 50G; shortens the time kept", "SIZE"),
     Variable("ARCHIVE_BACKLOG", "8G", "how much may wait while the archive fails, before a gap", "SIZE"),
@@ -222,7 +225,7 @@ class BackupSchedule:
 class ArchiveOptions:
     """Settings of the embedded database's WAL archive."""
 
-    folder: Path
+    folder: Path | str  # a URL
     keep: timedelta
     size: int | None  # bytes
     backlog: int  # bytes
@@ -270,6 +273,7 @@ class Options:
         str, Any
     ]  # values of the variables that subjects declare: texts, tuples of texts, or numbers
     backups: BackupSchedule | None
+    drill_every: timedelta | None
     request_memory: int  # bytes, of a worker
     archive: ArchiveOptions | None
     upgrade_backup: bool
@@ -356,6 +360,7 @@ def read(environ: Mapping[str, str]) -> Options:
             for variable in subject.variables
         },
         backups=_read_backups(value, environ),
+        drill_every=_read_drill(value),
         request_memory=_read_request_memory(value["REQUEST_MEMORY"]) // workers,
         archive=_read_archive(value, environ),
         upgrade_backup=_read_choice("UPGRADE_BACKUP", value["UPGRADE_BACKUP"]) == "on",
@@ -530,14 +535,27 @@ def _read_backups(value: Mapping[str, str], environ: Mapping[str, str]) -> Backu
                 raise Refusal(f"{PREFIX}{name} needs {PREFIX}BACKUP_TO too: the folder of the backups.")
         return None
     passphrase = value["BACKUP_PASSPHRASE_FILE"]
-    target = value["BACKUP_TO"]
     return BackupSchedule(
-        folder=target if "://" in target else Path(target).expanduser().absolute(),
+        folder=_read_location(value["BACKUP_TO"]),
         every=_read_time("BACKUP_EVERY", value["BACKUP_EVERY"]),
         keep=_read_number("BACKUP_KEEP", value["BACKUP_KEEP"], 1, 10_000),
         passphrase_file=Path(passphrase).expanduser().absolute() if passphrase else None,
         full_every=_read_number("BACKUP_FULL_EVERY", value["BACKUP_FULL_EVERY"], 1, 10_000),
     )
+
+
+def _read_drill(value: Mapping[str, str]) -> timedelta | None:
+    if not value["BACKUP_DRILL"]:
+        return None
+    if not value["BACKUP_TO"] and not value["ARCHIVE"]:
+        raise Refusal(
+            f"{PREFIX}BACKUP_DRILL needs {PREFIX}BACKUP_TO or {PREFIX}ARCHIVE too: what is to be restored."
+        )
+    return _read_time("BACKUP_DRILL", value["BACKUP_DRILL"])
+
+
+def _read_location(text: str) -> Path | str:
+    return text.rstrip("/") if "://" in text else Path(text).expanduser().absolute()
 
 
 def _read_archive(value: Mapping[str, str], environ: Mapping[str, str]) -> ArchiveOptions | None:
@@ -548,7 +566,7 @@ def _read_archive(value: Mapping[str, str], environ: Mapping[str, str]) -> Archi
         return None
     passphrase = value["BACKUP_PASSPHRASE_FILE"]
     return ArchiveOptions(
-        folder=Path(value["ARCHIVE"]).expanduser().absolute(),
+        folder=_read_location(value["ARCHIVE"]),
         keep=_read_time("ARCHIVE_KEEP", value["ARCHIVE_KEEP"]),
         size=_read_size("ARCHIVE_SIZE", value["ARCHIVE_SIZE"], _LEAST_ARCHIVE)
         if value["ARCHIVE_SIZE"]

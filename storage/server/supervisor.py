@@ -30,6 +30,7 @@ ARCHIVER_PATIENCE = 5.0  # seconds until it is killed, in the middle of a copy t
 SEGMENT = 16 << 20
 PR_SET_PDEATHSIG = 1
 # a system without memory chooses a backend before the postmaster, without which no other could be started
+ENVIRONMENT = ("PATH", "LC_ALL")
 KILLED_FIRST = {"PG_OOM_ADJUST_FILE": "/proc/self/oom_score_adj", "PG_OOM_ADJUST_VALUE": "300"}
 
 
@@ -97,7 +98,8 @@ class Supervisor:
                 stdout=log,
                 stderr=log,
                 cwd=self.database,
-                env={**os.environ, **KILLED_FIRST},
+                # not the credentials of the archiver
+                env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ} | KILLED_FIRST,
                 pass_fds=[lock],  # inherited by every backend: free again when the last of them is gone
                 preexec_fn=die_with_parent,
                 **self.user,

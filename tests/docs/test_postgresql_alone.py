@@ -84,7 +84,7 @@ def runs(program: Path) -> bool:
 
 @pytest.fixture
 def plain_shell(source: Source, scratch: Path) -> Iterator[Callable[..., str]]:
-    """Return `plain_shell(*lines, **variables)`: bash with PostgreSQL's programs, beside a copy of what they read."""
+    """Return `plain_shell(*lines, **variables)`: bash with PostgreSQL's programs beside backups and archive."""
     folder = scratch / uuid4().hex[:8]
     folder.mkdir(mode=0o755)
     for name in ("backups", "archive"):
@@ -93,10 +93,10 @@ def plain_shell(source: Source, scratch: Path) -> Iterator[Callable[..., str]]:
     programs = installation.packaged_programs()
     if os.geteuid() == 0:
         # all programs, where that user may enter
-        found = installation.find_complete(
+        complete = installation.find_complete(
             options.read({}), DataFolder(source.data), MAJOR, folder / "programs"
         )
-        programs, user = found.programs, found.popen
+        programs, user = complete.programs, complete.popen
         for path in (folder, *folder.rglob("*")):
             os.chown(path, user["user"], user["group"], follow_symlinks=False)
 

@@ -24,15 +24,14 @@ from storage.server.archive import (
     archiver,
     archiving,
     base_backups,
-    inspection,
     keeper,
     moments,
     point_in_time,
 )
+from storage.server.archive.archive_store import Archive, NotAnArchive, compress
 from storage.server.archive.catalog import (
     BaseBackup,
     Catalog,
-    NotAnArchive,
     Segment,
     name_of_use,
     number_of,
@@ -46,6 +45,7 @@ from tests.waiting import wait_for
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 SYSTEM = "7000000000000000001"
+OWNER = archiver.Owner(SYSTEM)
 BLOCK = 1 << 20
 
 
@@ -66,7 +66,7 @@ class Synthetic:
         for number in numbers:
             modified = int((start + number * HOUR).timestamp() * 1e9)
             path = self.path / "wal" / f"{Segment(timeline, number).name}.gz"
-            path.write_bytes(archiver.compress(b"", modified))
+            path.write_bytes(compress(b"", modified))
 
     def base(self, name, timeline, number, at):
         (self.path / "base" / name).mkdir()
@@ -78,11 +78,15 @@ class Synthetic:
 
     def fork(self, timeline, text):
         path = self.path / "wal" / f"{timeline:08X}.history.gz"
-        path.write_bytes(archiver.compress(text.encode(), 0))
+        path.write_bytes(compress(text.encode(), 0))
+
+    @property
+    def archive(self):
+        return Archive(str(self.path))
 
     @property
     def catalog(self):
-        return Catalog.read(self.path)
+        return Catalog.read(self.archive)
 
 
 @pytest.fixture
@@ -158,23 +162,23 @@ def test_retention_keeps_what_the_oldest_moment_needs(made):
     assert {it.name for it in made.catalog.needed_bases(at(5))} == {"a", "b"}
     assert {it.name for it in made.catalog.needed_bases(at(7))} == {"b"}
     keep = datetime.now(UTC) - at(5)
-    base_backups.prune(made.path, keep, None, print)
+    base_backups.prune(made.archive, keep, None, print)
     assert made.catalog.periods() == [Period(at(2.5), at(9))]
     size = made.catalog.size - 1
-    base_backups.prune(made.path, keep, size, print)
+    base_backups.prune(made.archive, keep, size, print)
     assert made.catalog.periods() == [Period(at(6.5), at(9))]
     assert min(made.catalog.segments) == Segment(1, 6)
     assert sorted(it.name for it in (made.path / "base").iterdir()) == ["b", "b.json"]
-    base_backups.prune(made.path, timedelta(0), 1, print)  # the last one stays, however large
+    base_backups.prune(made.archive, timedelta(0), 1, print)  # the last one stays, however large
     assert made.catalog.periods() == [Period(at(6.5), at(9))]
 
 
 def test_an_archive_that_is_none(tmp_path):
     with pytest.raises(NotAnArchive, match=r"has no archive\.json"):
-        Catalog.read(tmp_path)
+        Catalog.read(Archive(str(tmp_path)))
     (tmp_path / "archive.json").write_text("{}")
     with pytest.raises(NotAnArchive, match="cannot be read"):
-        Catalog.read(tmp_path)
+        Catalog.read(Archive(str(tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -231,24 +235,24 @@ def source(tmp_path):
 def test_a_segment_may_come_twice_but_not_with_other_content(made, source):
     target = made.path / "wal" / f"{source.name}.gz"
     target.unlink()
-    archiver.push(source, made.path, SYSTEM)
-    assert gzip.decompress(target.read_bytes()) == inspection.read_segment(target) == fill(3)
+    archiver.push(source, made.archive, OWNER)
+    assert gzip.decompress(target.read_bytes()) == made.archive.read_segment(source.name) == fill(3)
     modified = datetime.fromtimestamp(source.stat().st_mtime, UTC)
     assert abs(made.catalog.time_of(Segment(1, 3)) - modified) < timedelta(milliseconds=1)
-    archiver.push(source, made.path, SYSTEM)
+    archiver.push(source, made.archive, OWNER)
     source.write_bytes(fill(4))
     with pytest.raises(archiver.Failure, match="another server seems to use"):
-        archiver.push(source, made.path, SYSTEM)
+        archiver.push(source, made.archive, OWNER)
     target.write_bytes(target.read_bytes()[:-9])
     with pytest.raises(archiver.Failure, match="other content"):
-        archiver.push(source, made.path, SYSTEM)
+        archiver.push(source, made.archive, OWNER)
     with pytest.raises(Refusal, match="is damaged"):
-        inspection.read_segment(target)
+        made.archive.read_segment(source.name)
     with pytest.raises(archiver.Failure, match="of another database"):
-        archiver.push(source, made.path, "1")
+        archiver.push(source, made.archive, archiver.Owner("1"))
     (made.path / "archive.json").unlink()
     with pytest.raises(archiver.Failure, match="Is its disk mounted"):
-        archiver.push(source, made.path, SYSTEM)
+        archiver.push(source, made.archive, OWNER)
 
 
 def test_a_killed_copy_is_not_a_segment(made, tmp_path):
@@ -258,8 +262,10 @@ def test_a_killed_copy_is_not_a_segment(made, tmp_path):
     for name in names:
         (tmp_path / name).write_bytes(content)
     code = (
-        "import sys; from pathlib import Path; from storage.server.archive.archiver import push\n"
-        f"for name in {names!r}: push(Path({str(tmp_path)!r}) / name, Path({str(made.path)!r}), {SYSTEM!r})"
+        "from pathlib import Path; from storage.server.archive.archive_store import Archive\n"
+        "from storage.server.archive.archiver import Owner, push\n"
+        f"archive = Archive({str(made.path)!r})\n"
+        f"for name in {names!r}: push(Path({str(tmp_path)!r}) / name, archive, Owner({SYSTEM!r}))"
     )
     for complete in (0, 2):
         process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
@@ -271,8 +277,10 @@ def test_a_killed_copy_is_not_a_segment(made, tmp_path):
         )
         process.kill()
         process.wait()
-        assert all(len(inspection.read_segment(it)) == 16 << 20 for it in pushed(made, names)[-3:])
-    archiver.push(tmp_path / names[0], made.path, SYSTEM)
+        assert all(
+            len(made.archive.read_segment(it.name[:24])) == 16 << 20 for it in pushed(made, names)[-3:]
+        )
+    archiver.push(tmp_path / names[0], made.archive, OWNER)
 
 
 def pushed(made, names):
@@ -291,7 +299,7 @@ def waiting(tmp_path, made):
         (wal / Segment(1, number).name).write_bytes(fill(number))
         (wal / "archive_status" / f"{Segment(1, number).name}.ready").touch()
     made.path.rename(made.path.with_name("away"))
-    return archiver.Archiver(wal, made.path, SYSTEM, folder, 3 * (16 << 20))
+    return archiver.Archiver(wal, made.archive, OWNER, folder, 3 * (16 << 20))
 
 
 def work(worker, steps=3):
@@ -438,7 +446,7 @@ def archivers(data):
     return [
         it
         for it in psutil.process_iter(["cmdline"])
-        if any(part.endswith("archiver.py") for part in it.info["cmdline"] or [])
+        if any(part.endswith(".archiver") for part in it.info["cmdline"] or [])
         and any(str(data) in part for part in it.info["cmdline"])
     ]
 
@@ -485,7 +493,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
     with start_server(used, *arguments, constants=LOOKS_OFTEN) as live, writing(live, "c", 1) as [third]:
         later = datetime.now(UTC)
         manage("restore", "--to", later.isoformat(), "--data", used)
-    uses = Catalog.read(folder).uses
+    uses = Catalog.read(Archive(str(folder))).uses
     assert uses[0].timeline == 1 and uses[-1].timeline > 1
     manage("restore", "--to", killed.isoformat(), "--data", used, "--replace")  # the switch had undone it
     result = rows(used)
@@ -522,7 +530,7 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch, monke
         away.rename(folder)  # the archiver notices it without the end of a segment
         wait_for(lambda: (summary := summary_of(used).base_at) and summary > first)
         wait_for(lambda: not summary_of(used).problems)
-        catalog = Catalog.read(folder)
+        catalog = Catalog.read(Archive(str(folder)))
         assert Segment.parse(gap["from"]) in catalog.missing(catalog.bases[0])
         finished = catalog.bases[-1].finished_at  # the segment that ends after it may wait for the archiver
         wait_for(lambda: summary_of(used).periods[-1].end >= finished)
@@ -533,7 +541,7 @@ def refused(used):
     """Return `refused(path, moment)`, which returns the reason why an archive is not restored from."""
 
     def refused(path, moment=None):
-        request = point_in_time.Request(moment, path)
+        request = point_in_time.Request(moment, path and str(path))
         with pytest.raises(Refusal) as refusal:
             point_in_time.restore_moment(options.read({"TABLERO_DATA": str(used)}), request, print)
         return str(refusal.value)

@@ -14,8 +14,9 @@ from storage.backups import archive
 from storage.backups.archive import ArchiveSummary
 from storage.management.command import TableroCommand
 from storage.server.archive import base_backups, inspection
+from storage.server.archive.archive_store import Archive
 from storage.server.archive.archiving import Config
-from storage.server.backups import sealing
+from storage.server.backups.stores import is_url
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 
@@ -26,7 +27,7 @@ class Command(TableroCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--data", metavar="DIR", help="folder of the database (TABLERO_DATA)")
         parser.add_argument(
-            "folder", metavar="DIR", type=Path, nargs="?", help="the archive (that of the data folder)"
+            "location", metavar="DIR|URL", nargs="?", help="the archive (that of the data folder)"
         )
         parser.add_argument("--json", action="store_true", help="print a JSON object")
         parser.add_argument(
@@ -38,33 +39,45 @@ class Command(TableroCommand):
             "--base", action="store_true", help="make a base backup, and delete what is no longer kept"
         )
         parser.add_argument(
-            "--passphrase-file", metavar="FILE", type=Path, help="seal the secret in the base backup"
+            "--unseal", metavar="DIR", type=Path, help="copy the archive into a folder, as plain files"
+        )
+        parser.add_argument(
+            "--passphrase-file", metavar="FILE", type=Path, help="opens a sealed archive (that of the server)"
         )
 
     def handle(
         self,
         *args: Any,
-        folder: Path | None,
+        location: str | None,
         json: bool,
         verify: bool,
         base: bool,
+        unseal: Path | None,
         passphrase_file: Path | None,
         **options: Any,
     ) -> None:
         data = DataFolder(settings.OPTIONS.data)
-        config = Config(folder.absolute(), 0) if folder else Config.read(data)
+        config = Config.read(data)
+        if location is not None:
+            location = location if is_url(location) else str(Path(location).absolute())
+            config = config if config is not None and config.archive == location else Config(location, 0)
         if config is None:
             raise Refusal(
                 f"The server of {data.path} has no archive; start it with --archive DIR, or name an archive here."
             )
+        store = config.open(passphrase_file)
         if base:
-            self._make_base(config, passphrase_file)
+            self._make_base(store)
+            return
+        if unseal is not None:
+            inspection.unseal(store, unseal.absolute(), self.stderr.write)
+            self.stdout.write(f"Plain files: {unseal}")
             return
         known = settings.OPTIONS.archive
-        summary = inspection.summarize(
-            data, config, known.every if known else None, known.size if known else None
+        summary, _ = inspection.inspect(
+            data, store, known.every if known else None, known.size if known else None
         )
-        damaged = inspection.verify(config.archive, self.stderr.write) if verify else []
+        damaged = inspection.verify(store, self.stderr.write) if verify else []
         if json:
             self.stdout.write(_in_json(summary, damaged))
         else:
@@ -76,16 +89,15 @@ class Command(TableroCommand):
         if damaged or summary.problems:
             raise SystemExit(1)
 
-    def _make_base(self, config: Config, passphrase_file: Path | None) -> None:
+    def _make_base(self, store: Archive) -> None:
         options = settings.OPTIONS
         remembered = Config.read(DataFolder(options.data))
-        if remembered is None or remembered.archive != config.archive:
-            raise CommandError(f"The server of {options.data} does not use the archive {config.archive}.")
-        passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
-        made = base_backups.make(options, config, passphrase, self.stderr.write)
+        if remembered is None or remembered.archive != store.location:
+            raise CommandError(f"The server of {options.data} does not use the archive {store.location}.")
+        made = base_backups.make(options, store, self.stderr.write)
         self.stderr.write(f"Made the base backup {made.name}.")
         if options.archive is not None:
-            base_backups.prune(config.archive, options.archive.keep, options.archive.size, self.stderr.write)
+            base_backups.prune(store, options.archive.keep, options.archive.size, self.stderr.write)
 
     def _show(self, summary: ArchiveSummary, *, is_running: bool) -> None:
         self.stdout.write(f"Archive:         {summary.folder}")

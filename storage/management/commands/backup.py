@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from storage.management.command import TableroCommand
+from storage.server.archive import drill as drills
 from storage.server.backups import backup, description, restore, sealing, stores
 
 
@@ -25,6 +26,7 @@ class Command(TableroCommand):
         parser.add_argument(
             "location",
             metavar="DIR|URL",
+            nargs="?",
             help="where the backups are: a folder, s3://BUCKET/PREFIX or az://CONTAINER/PREFIX",
         )
         parser.add_argument(
@@ -65,18 +67,29 @@ class Command(TableroCommand):
             help="no new backup: copy one, or the last backup there, into a folder as plain files",
         )
 
+        parser.add_argument(
+            "--drill",
+            action="store_true",
+            help="no new backup: restore the last one and a moment of the archive, as the server does by schedule",
+        )
+
     def handle(
         self,
         *args: Any,
-        location: str,
+        location: str | None,
         passphrase_file: Path | None,
         list: bool,  # noqa: A002 (the name of the option)
         test: bool,
         unseal: Path | None,
+        drill: bool,
         **arguments: Any,
     ) -> None:
         passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
-        if list:
+        if drill:
+            drills.perform(settings.OPTIONS, self.stderr.write)
+        elif location is None:
+            raise CommandError("Name a folder or a bucket; see: backup --help.")
+        elif list:
             self._list(location)
         elif test:
             self._test(location, passphrase)

@@ -10,9 +10,11 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from storage.management.command import TableroCommand
-from storage.server.archive import catalog, moments, point_in_time
+from storage.server.archive import moments, point_in_time
+from storage.server.archive.archive_store import Archive
 from storage.server.backups import restore, sealing
 from storage.server.backups.description import SecretIn
+from storage.server.backups.stores import is_url
 
 
 class Command(TableroCommand):
@@ -70,17 +72,17 @@ class Command(TableroCommand):
         secret_only: bool,
         **options: Any,
     ) -> None:
-        path = None if backup is None else Path(backup).absolute()
+        location = backup and (backup.rstrip("/") if is_url(backup) else str(Path(backup).absolute()))
         passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
         if (to is not None or switch) and settings.OPTIONS.database_url:
             raise CommandError("An external database is restored to a time with the tools of its PostgreSQL.")
         if to is not None and switch:
             raise CommandError("Give --to or --switch; --to with --replace does both.")
         if switch:
-            self._show(point_in_time.switch(settings.OPTIONS, path))
+            self._show(point_in_time.switch(settings.OPTIONS, None if location is None else Path(location)))
         elif to is not None:
             moment = moments.parse(to, datetime.now(UTC))
-            request = point_in_time.Request(moment, path, passphrase, replace)
+            request = point_in_time.Request(moment, location, passphrase_file, replace)
             self._show(point_in_time.restore_moment(settings.OPTIONS, request, self.stderr.write))
         elif backup is None:
             raise CommandError("Name a backup, or a time with --to; see: restore --help.")
@@ -108,7 +110,7 @@ class Command(TableroCommand):
             )
 
     def _restore_backup(self, location: str, passphrase: bytes | None, *, replaces: bool) -> None:
-        if (Path(location) / catalog.DESCRIPTION).exists():
+        if Archive(location).exists():
             raise CommandError(f"{location} is an archive; say to which time with --to TIME, or --to latest.")
         backup = restore.find(location)
         restored = restore.restore(

@@ -1,40 +1,44 @@
 """Process that copies PostgreSQL's WAL into the archive, segment by segment."""
 
 import contextlib
-import fcntl
-import gzip
 import json
 import os
 import select
 import shutil
-import struct
 import sys
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from storage.server.archive.archive_store import SEGMENT, Archive, NotAnArchive
+from storage.server.refusal import Refusal
 
 INTERVAL = 0.2  # seconds between two looks
 PAUSE = 5.0  # seconds after a failure
 HANGS = 60.0  # seconds after which an archive that does not answer has failed
 LOW = 1 << 30  # bytes that must be free on the disk of the database, or a fifth of a small one
-SEGMENT = 16 << 20
-LEVEL = 1  # level of compression: higher ones cost twice the time for a tenth of the size
 
 
 class Failure(Exception):
     """A segment cannot be archived; the text is a sentence."""
 
 
+class Owner(NamedTuple):
+    """The database that uses an archive, and whether it has sealed it."""
+
+    system: str
+    is_sealed: bool = False
+
+
 class Archiver:
-    def __init__(self, wal: Path, archive: Path, system: str, folder: Path, backlog: int) -> None:
+    def __init__(self, wal: Path, archive: Archive, owner: Owner, folder: Path, backlog: int) -> None:
         self.wal = wal
         self.ready = wal / "archive_status"
         self.archive = archive
-        self.system = system
+        self.owner = owner
         self.state_file = folder / "state.json"
         self.failing = folder / "failing"
         self.done = folder / "done"
@@ -42,7 +46,8 @@ class Archiver:
         self.state = read_state(self.state_file)
         self.push: Push | None = None
         self.wait_until = 0.0
-        self.is_first = True
+        # PostgreSQL does not offer again what was dropped, or what was restored into its folder
+        self.histories = self.find_histories()
 
     def run(self) -> None:
         while not select.select([0], [], [], INTERVAL)[0]:
@@ -57,8 +62,7 @@ class Archiver:
         if self.push is not None:
             self.finish_push(self.push)
         if self.push is None and time.monotonic() >= self.wait_until:
-            # PostgreSQL does not offer again what was dropped, or what was restored into its folder
-            names = [*(self.histories() if self.is_first else []), *waiting[:1]]
+            names = [*self.histories, *waiting[:1]]
             if names:
                 self.push = Push(self, names[0])
             elif (
@@ -75,11 +79,8 @@ class Archiver:
         names = [it for it in names if not (self.done / it).exists()]
         return sorted(names, key=lambda it: (not it.endswith(".history"), it))
 
-    def histories(self) -> list[str]:
-        found = sorted(it.name for it in self.wal.glob("*.history"))
-        missing = [it for it in found if not (self.archive / "wal" / f"{it}.gz").exists()]
-        self.is_first = bool(missing)
-        return missing
+    def find_histories(self) -> list[str]:
+        return sorted(it.name for it in self.wal.glob("*.history"))
 
     def finish_push(self, push: "Push") -> None:
         if push.thread.is_alive():
@@ -92,6 +93,7 @@ class Archiver:
             self.fail(push.problem)
             return
         if push.name:
+            self.histories = [it for it in self.histories if it != push.name]
             if (self.ready / f"{push.name}.ready").exists():
                 (self.done / push.name).touch()
             self.state["archived"], self.state["archived_at"] = push.name, now()
@@ -104,7 +106,7 @@ class Archiver:
         gap = self.state["gap"]
         if gap is not None and gap["until"] is None and self.state["failure"] is None:
             gap["until"] = now()
-            self.is_first = True
+            self.histories = self.find_histories()
             write_state(self.state_file, self.state)
 
     def fail(self, reason: str) -> None:
@@ -146,95 +148,35 @@ class Push:
     def run(self, archiver: Archiver) -> None:
         try:
             if self.name:
-                push(archiver.wal / self.name, archiver.archive, archiver.system)
+                push(archiver.wal / self.name, archiver.archive, archiver.owner)
             else:
-                check(archiver.archive, archiver.system)
-        except Failure as failure:
+                check(archiver.archive, archiver.owner)
+        except (Failure, NotAnArchive, Refusal) as failure:
             self.problem = str(failure)
         except OSError as error:
-            self.problem = f"{error.filename or archiver.archive}: {error.strerror}."
+            self.problem = f"{error.filename or archiver.archive.location}: {error.strerror}."
 
 
-def push(source: Path, archive: Path, system: str) -> None:
-    """Copy a file into the archive, durably and atomically."""
-    check(archive, system)
-    target = archive / "wal" / f"{source.name}.gz"
-    with held(target.parent):
-        content = source.read_bytes()
-        if not target.exists():
-            draft = target.with_name(f".{source.name}.part")
-            # no link: others may be able to write to the archive
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(compress(content, source.stat().st_mtime_ns))
-            synchronize(draft)
-            draft.rename(target)
-        elif not has(target, content):
-            raise Failure(
-                f"{target} has other content than the segment of this database, so that another server seems to use the"
-                " archive. Start one of them with another archive."
-            )
-        synchronize(target)
-        synchronize(target.parent)
+def push(source: Path, archive: Archive, owner: Owner) -> None:
+    """Copy a file into the archive, durably and as a whole."""
+    check(archive, owner)
+    if not archive.write_log(source.name, source.read_bytes(), source.stat().st_mtime_ns):
+        raise Failure(
+            f"{archive.location} has other content for {source.name} than the segment of this database, so that another"
+            " server seems to use the archive. Start one of them with another archive."
+        )
 
 
-def check(archive: Path, system: str) -> None:
+def check(archive: Archive, owner: Owner) -> None:
     """Raise Failure unless the archive exists and belongs to this database, as its disk may not be mounted."""
     try:
-        archived_system = json.loads((archive / "archive.json").read_text())["system"]
-    except FileNotFoundError:
-        raise Failure(
-            f"{archive} is not the archive: it has no archive.json. Is its disk mounted? A new archive needs another"
-            " folder."
-        ) from None
-    except (ValueError, KeyError, TypeError):
-        raise Failure(f"{archive / 'archive.json'} is damaged.") from None
-    if archived_system != system:
-        raise Failure(f"{archive} is the archive of another database.")
-
-
-@contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Lock out the archiver of a killed server, which may still copy the same segment."""
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def compress(content: bytes, modified: int) -> bytes:
-    """Compress with gzip, storing the time of the last change in the comment, which survives copying."""
-    when = datetime.fromtimestamp(modified // 1_000_000_000, UTC).replace(
-        microsecond=modified // 1000 % 1_000_000
-    )
-    header = b"\x1f\x8b\x08\x10" + struct.pack("<IBB", modified // 1_000_000_000 & 0xFFFFFFFF, 4, 3)
-    deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -15)
-    body = deflate.compress(content) + deflate.flush()
-    return b"".join(
-        (
-            header,
-            when.isoformat().encode() + b"\0",
-            body,
-            struct.pack("<II", zlib.crc32(content), len(content)),
-        )
-    )
-
-
-def has(path: Path, content: bytes) -> bool:
-    try:
-        return gzip.decompress(path.read_bytes()) == content
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        return False
-
-
-def synchronize(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        system = archive.open().system
+    except NotAnArchive as error:
+        raise Failure(f"{error} Is its disk mounted? A new archive needs another folder.") from None
+    if system != owner.system:
+        raise Failure(f"{archive.location} is the archive of another database.")
+    if owner.is_sealed and not archive.is_sealed:
+        raise Failure(f"{archive.location} was sealed and is no more: somebody has changed its description.")
 
 
 def read_state(path: Path) -> dict[str, Any]:
@@ -258,8 +200,9 @@ def now() -> str:
 
 
 def main(plan: dict[str, Any], run: Callable[[Archiver], None] = Archiver.run) -> None:
-    folder = Path(plan["folder"])
-    run(Archiver(Path(plan["wal"]), Path(plan["archive"]), plan["system"], folder, plan["backlog"]))
+    archive = Archive(plan["archive"], Path(plan["passphrase_file"]) if plan["passphrase_file"] else None)
+    owner = Owner(plan["system"], plan["is_sealed"])
+    run(Archiver(Path(plan["wal"]), archive, owner, Path(plan["folder"]), plan["backlog"]))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """WAL archiving of the embedded database: PostgreSQL settings, archiver configuration and archive."""
 
 import json
+import os
 import shlex
 import struct
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,8 @@ import psycopg
 
 from storage.server import database
 from storage.server.archive import archiver, catalog
-from storage.server.archive.catalog import Catalog, NotAnArchive
+from storage.server.archive.archive_store import BASES, LOG, TIMELINES, Archive, NotAnArchive
+from storage.server.backups.stores import is_url
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -23,6 +25,19 @@ _TIMEOUT: Final = (
     "60s"  # until a segment that is not full is archived: what is lost with the disk of the database
 )
 _CONFIG: Final = "config.json"
+# variables with credentials, and with the way to the network
+_OF_BUCKETS: Final = (
+    "AWS_",
+    "AZURE_",
+    "IDENTITY_",
+    "MSI_",
+    "HTTP_",
+    "HTTPS_",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "SSL_CERT_",
+)
+_ROOT: Final = Path(__file__).parents[3]
 _WAIT: Final = 300  # tenths of a second that archive_command waits, before PostgreSQL calls it again
 
 
@@ -30,8 +45,10 @@ _WAIT: Final = 300  # tenths of a second that archive_command waits, before Post
 class Config:
     """Archive configuration of a data folder, stored there so that commands that start its database archive, too."""
 
-    archive: Path
+    archive: str  # a folder or a URL
     backlog: int  # bytes
+    passphrase_file: Path | None = None
+    is_sealed: bool = False  # remembered from the last start of a server
     # make the archive, or refuse one of another database; commands leave that to the server
     claims: bool = False
 
@@ -39,11 +56,17 @@ class Config:
     def read(cls, folder: DataFolder) -> "Config | None":
         try:
             stored = json.loads((folder.archiving / _CONFIG).read_text())
-            return cls(Path(stored["archive"]), stored["backlog"])
+            file = stored.get("passphrase_file")
+            passphrase_file = Path(file) if file else None
+            return cls(stored["archive"], stored["backlog"], passphrase_file, stored.get("is_sealed", False))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError) as error:
             raise Refusal(f"{folder.archiving / _CONFIG} cannot be read: {error}.") from None
+
+    def open(self, passphrase_file: Path | None = None) -> Archive:
+        """Return the archive; ``passphrase_file`` replaces the one of the server."""
+        return Archive(self.archive, passphrase_file or self.passphrase_file)
 
     def write(self, folder: DataFolder) -> None:
         """Create the archiver's folder, readable by PostgreSQL's user."""
@@ -51,7 +74,9 @@ class Config:
             path.mkdir(exist_ok=True)
             path.chmod(0o755)
         draft = folder.archiving / f"{_CONFIG}.new"
-        draft.write_text(json.dumps({"archive": str(self.archive), "backlog": self.backlog}))
+        file = None if self.passphrase_file is None else str(self.passphrase_file)
+        content = {"archive": self.archive, "backlog": self.backlog, "passphrase_file": file}
+        draft.write_text(json.dumps({**content, "is_sealed": self.is_sealed}))
         draft.replace(folder.archiving / _CONFIG)
 
 
@@ -63,10 +88,10 @@ def check(options: Options) -> None:
         raise Refusal(
             "--archive is for the embedded database; archive an external one with the tools of its PostgreSQL."
         )
-    if options.archive.folder.resolve().is_relative_to(options.data.resolve()):
-        raise Refusal(
-            f"{options.archive.folder} is in the data folder; choose a folder outside, on another disk at best."
-        )
+    location = str(options.archive.folder)
+    if not is_url(location) and Path(location).resolve().is_relative_to(options.data.resolve()):
+        raise Refusal(f"{location} is in the data folder; choose a folder outside, on another disk at best.")
+    Archive(location, options.archive.passphrase_file).passphrase()
 
 
 def configure(options: Options, folder: DataFolder) -> Config | None:
@@ -74,7 +99,14 @@ def configure(options: Options, folder: DataFolder) -> Config | None:
     if options.archive is None:
         (folder.archiving / _CONFIG).unlink(missing_ok=True)
         return None
-    config = Config(options.archive.folder, options.archive.backlog, claims=True)
+    location, before = str(options.archive.folder), Config.read(folder)
+    config = Config(
+        location,
+        options.archive.backlog,
+        options.archive.passphrase_file,
+        is_sealed=before is not None and before.archive == location and before.is_sealed,
+        claims=True,
+    )
     config.write(folder)
     return config
 
@@ -97,14 +129,25 @@ def plan(folder: DataFolder, config: Config | None) -> dict[str, Any] | None:
         return None
     system = system_of(folder)
     if config.claims:
-        _claim(folder, config.archive, system)
+        config = _claim(folder, config, system)
     return {
         "wal": str(folder.database / "pg_wal"),
-        "archive": str(config.archive),
+        "archive": config.archive,
+        "passphrase_file": None if config.passphrase_file is None else str(config.passphrase_file),
+        "is_sealed": config.is_sealed,
         "system": system,
         "folder": str(folder.archiving),
         "backlog": config.backlog,
     }
+
+
+def environment(config: Config | None) -> Mapping[str, str]:
+    """Return the variables that the archiver needs: where its modules are, and what opens a bucket."""
+    if config is None:
+        return {}
+    names = [it for it in os.environ if is_url(config.archive) and it.upper().startswith(_OF_BUCKETS)]
+    path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+    return {**{name: os.environ[name] for name in names}, "PYTHONPATH": path}
 
 
 def system_of(folder: DataFolder) -> str:
@@ -113,56 +156,58 @@ def system_of(folder: DataFolder) -> str:
         return str(struct.unpack("=Q", file.read(8))[0])
 
 
-def _claim(folder: DataFolder, archive: Path, system: str) -> None:
+def _claim(folder: DataFolder, config: Config, system: str) -> Config:
+    """Make the archive if it is new; raises Refusal for one of another database, or with another passphrase."""
+    archive = Archive(config.archive, config.passphrase_file)
     try:
-        archived_system = catalog.read_system(archive)
+        archive.identity()
     except NotAnArchive as error:
         if (folder.archiving / "state.json").exists() and _was_used(folder):
-            return  # the archiver waits for it: its disk may be mounted later
+            return config  # the archiver waits for it: its disk may be mounted later
         _create(archive, system, str(error))
-        return
+    try:
+        archived_system = archive.open().system
+    except NotAnArchive as error:
+        raise Refusal(str(error)) from None
     if archived_system != system:
         raise Refusal(
-            f"{archive} is the archive of another database, or of this one before an upgrade of PostgreSQL; choose"
-            " another folder with --archive."
+            f"{config.archive} is the archive of another database, or of this one before an upgrade of PostgreSQL;"
+            " choose another folder with --archive."
         )
+    if config.is_sealed and not archive.is_sealed:
+        raise Refusal(f"{config.archive} was sealed and is no more; choose another folder with --archive.")
+    config = replace(config, is_sealed=archive.is_sealed)
+    config.write(folder)
+    return config
 
 
 def _was_used(folder: DataFolder) -> bool:
     return bool(archiver.read_state(folder.archiving / "state.json")["archived"])
 
 
-def _create(archive: Path, system: str, problem: str) -> None:
+def _create(archive: Archive, system: str, problem: str) -> None:
     try:
-        archive.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if {it.name for it in archive.iterdir()} - {"base", "timelines", "wal", "lost+found"}:
+        if not is_url(archive.location):
+            Path(archive.location).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if archive.store.entries() - {BASES, TIMELINES, LOG, "lost+found", ".lock"}:
             raise Refusal(f"{problem} It has other files; choose an empty folder with --archive.")
-        for name in ("base", "timelines", "wal"):
-            (archive / name).mkdir(mode=0o700, exist_ok=True)
-        draft = archive / "archive.new"
-        draft.write_text(json.dumps({"format": catalog.FORMAT, "system": system}))
-        archiver.synchronize(draft)
-        draft.rename(archive / catalog.DESCRIPTION)
-        archiver.synchronize(archive)
+        archive.create(system)
     except OSError as error:
         raise Refusal(
-            f"It is not possible to write to {archive} ({error.strerror}); choose another folder with --archive."
+            f"It is not possible to write to {archive.location} ({error.strerror}); choose another folder with"
+            " --archive."
         ) from None
 
 
-def begin(options: Options) -> None:
+def begin(options: Options, archive: Archive) -> None:
     """Record the timeline that the running server uses from now on."""
-    config = Config.read(DataFolder(options.data))
-    if config is None:
-        return
     with connect(options) as connection:
         timeline = int(_fetch(connection, "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"), 16)
-    with suppress(OSError, NotAnArchive):  # the archiver reports these; the keeper calls this again
-        uses = Catalog.read(config.archive).uses
+    with suppress(OSError, NotAnArchive, Refusal):  # the archiver reports these; the keeper calls this again
+        archive.open()
+        uses = catalog.read_uses(archive)
         if not uses or uses[-1].timeline != timeline:
-            path = config.archive / "timelines" / catalog.name_of_use(timeline, datetime.now(UTC))
-            path.touch()
-            archiver.synchronize(path.parent)
+            archive.write(TIMELINES, catalog.name_of_use(timeline, datetime.now(UTC)), b"")
 
 
 def connect(options: Options) -> psycopg.Connection[Any]:

@@ -1,29 +1,16 @@
-"""Content of an archive: base backups, the WAL segments since, and the times that it can restore.
+"""Content of an archive: base backups, the WAL segments since, and the times that it can restore."""
 
-An archive is a folder:
-
-archive.json     format and the system identifier of the database
-base/NAME        base backups, each with NAME.json beside it
-timelines/       an empty file for each time at which a server began to use another timeline
-wal/             segments and timeline histories, each compressed by gzip; the header has the time of its last record
-"""
-
-import gzip
 import json
-import os
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from storage.backups.archive import Period
+from storage.server.archive.archive_store import BASES, LOG, SEGMENT, SUFFIX, TIMELINES, Archive, NotAnArchive
+from storage.server.refusal import Refusal
 
-DESCRIPTION: Final = "archive.json"
-FORMAT: Final = 1
-SEGMENT: Final = 16 << 20  # bytes
-SUFFIX: Final = ".gz"
 _PER_LOG: Final = (1 << 32) // SEGMENT
 _STAMP: Final = "%Y-%m-%dT%H-%M-%S.%fZ"
 _FOREVER: Final = datetime.max.replace(tzinfo=UTC)
@@ -59,8 +46,8 @@ class BaseBackup(NamedTuple):
     size: int  # bytes
 
     @classmethod
-    def read(cls, path: Path) -> "BaseBackup":
-        content = json.loads(path.read_text())
+    def read(cls, text: bytes) -> "BaseBackup":
+        content = json.loads(text)
         return cls(**{**content, "finished_at": datetime.fromisoformat(content["finished_at"])})
 
     def in_json(self) -> str:
@@ -84,13 +71,9 @@ class Plan:
     segments: Sequence[Segment]
 
 
-class NotAnArchive(Exception):
-    """The folder is not a readable archive; the text is a sentence."""
-
-
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    path: Path
+    archive: Archive
     system: str
     bases: Sequence[BaseBackup]  # the oldest first
     uses: Sequence[Use]
@@ -100,32 +83,29 @@ class Catalog:
     ]  # per timeline: its ancestors, and the segment in which each was left
 
     @classmethod
-    def read(cls, path: Path) -> "Catalog":
+    def read(cls, archive: Archive) -> "Catalog":
         """Read the catalog of an archive; raises NotAnArchive if there is none or its format is newer."""
-        system = read_system(path)
         try:
+            system = archive.open().system
             segments: dict[Segment, int] = {}
             forks: dict[int, Mapping[int, int]] = {}
-            for entry in os.scandir(path / "wal"):
-                name = entry.name.removesuffix(SUFFIX)
+            for file, size in archive.names(LOG).items():
+                name = file.removesuffix(SUFFIX)
                 if (segment := Segment.parse(name)) is not None:
-                    segments[segment] = entry.stat().st_size
+                    segments[segment] = size
                 elif name.endswith(".history"):
-                    forks[int(name[:8], 16)] = _read_forks(gzip.decompress(Path(entry.path).read_bytes()))
-            bases = [
-                BaseBackup.read(it) for it in (path / "base").glob("*.json") if it.with_suffix("").is_dir()
-            ]
-            uses = _read_uses(sorted(it.name for it in (path / "timelines").iterdir()))
-        except (OSError, EOFError, ValueError, TypeError, KeyError) as error:
-            raise NotAnArchive(f"The archive {path} cannot be read: {error}.") from None
-        return cls(path, system, sorted(bases, key=lambda it: it.finished_at), uses, segments, forks)
-
-    def path_of(self, segment: Segment) -> Path:
-        return self.path / "wal" / f"{segment.name}{SUFFIX}"
+                    forks[int(name[:8], 16)] = _read_forks(archive.read_history(name))
+            bases = [BaseBackup.read(archive.read_once(BASES, f"{it}.json")) for it in archive.bases()]
+            uses = read_uses(archive)
+        except Refusal as refusal:
+            raise NotAnArchive(str(refusal)) from None
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise NotAnArchive(f"The archive {archive.location} cannot be read: {error}.") from None
+        return cls(archive, system, sorted(bases, key=lambda it: it.finished_at), uses, segments, forks)
 
     def time_of(self, segment: Segment) -> datetime:
         """Return the time of a segment's last record."""
-        return read_time(self.path_of(segment))
+        return self.archive.time_of(segment.name)
 
     @property
     def size(self) -> int:
@@ -208,39 +188,22 @@ class Catalog:
         return Segment(next(older, timeline), number)
 
 
-def read_system(path: Path) -> str:
-    """Return the system identifier of an archive's database; raises NotAnArchive."""
-    try:
-        content: dict[str, Any] = json.loads((path / DESCRIPTION).read_text())
-        if content["format"] != FORMAT:
-            raise NotAnArchive(f"The archive {path} was made by another version of Tablero.")
-        return str(content["system"])
-    except FileNotFoundError:
-        raise NotAnArchive(f"{path} is not an archive: it has no {DESCRIPTION}.") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NotAnArchive(f"The archive {path} cannot be read: {error}.") from None
-
-
 def number_of(position: str) -> int:
     """Return the number of the segment that contains a WAL position such as 0/3000028."""
     high, low = (int(it, 16) for it in position.split("/"))
     return ((high << 32) + low) // SEGMENT
 
 
-def read_time(path: Path) -> datetime:
-    """Read the time in the comment of a gzip header."""
-    with path.open("rb") as file:
-        comment = file.read(64)[10:].partition(b"\0")[0]
-    return datetime.fromisoformat(comment.decode())
-
-
 def name_of_use(timeline: int, start: datetime) -> str:
     return f"{start.strftime(_STAMP)}.{timeline:08X}"
 
 
-def _read_uses(names: Sequence[str]) -> list[Use]:
+def read_uses(archive: Archive) -> list[Use]:
+    """Read when servers used which timeline, oldest first."""
     starts = []
-    for name in names:
+    for name in sorted(it for it in archive.names(TIMELINES) if not it.startswith(".")):
+        if archive.is_sealed:
+            archive.read_once(TIMELINES, name)  # raises Refusal for a forged one
         stamp, _, timeline = name.rpartition(".")
         starts.append((datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC), int(timeline, 16)))
     ends = [*(start for start, _ in starts[1:]), _FOREVER]

@@ -1,11 +1,9 @@
 """Inspection of an archive: restorable periods, damage, and whether a base backup is due."""
 
-import gzip
 import time
-import zlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from storage.backups.archive import (
     LATE,
@@ -14,22 +12,27 @@ from storage.backups.archive import (
     Problem,
 )
 from storage.server.archive import archiver
-from storage.server.archive.archiving import Config
-from storage.server.archive.catalog import SEGMENT, BaseBackup, Catalog, NotAnArchive
-from storage.server.backups import files
-from storage.server.backups.description import Backup
+from storage.server.archive.archive_store import BASES, LOG, SEGMENT, TIMELINES, Archive, NotAnArchive
+from storage.server.archive.catalog import BaseBackup, Catalog
+from storage.server.backups import files, restore
 from storage.server.backups.programs import Say
-from storage.server.backups.stores import FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 
 _MOST_LOG: Final = 4 << 30  # bytes since a base backup, or twice its size: replaying more takes too long
 
 
-def summarize(
-    folder: DataFolder, config: Config, every: timedelta | None = None, size: int | None = None
-) -> ArchiveSummary:
-    """Summarize the archive; ``every`` and ``size`` are the server's options, if known."""
+class Inspection(NamedTuple):
+    """The state of an archive, and its content unless it is unreadable."""
+
+    summary: ArchiveSummary
+    catalog: Catalog | None
+
+
+def inspect(
+    folder: DataFolder, archive: Archive, every: timedelta | None = None, size: int | None = None
+) -> Inspection:
+    """Inspect the archive; ``every`` and ``size`` are the server's options, if known."""
     now = datetime.now(UTC)
     state = archiver.read_state(folder.archiving / "state.json")
     lag = lag_of(folder)
@@ -39,11 +42,11 @@ def summarize(
     elif lag > LATE.total_seconds():
         problems.append(Found(Problem.LAGGING))
     try:
-        catalog = Catalog.read(config.archive)
+        catalog = Catalog.read(archive)
         periods = tuple(catalog.periods())
-    except (NotAnArchive, OSError, ValueError) as error:
+    except (NotAnArchive, Refusal, OSError, ValueError) as error:
         problems.insert(0, Found(Problem.UNREADABLE, str(error)))
-        return ArchiveSummary(now, str(config.archive), lag=lag, problems=tuple(problems))
+        return Inspection(ArchiveSummary(now, archive.location, lag=lag, problems=tuple(problems)), None)
     base = last_base(catalog)
     if base is None:
         problems.append(Found(Problem.NO_BASE))
@@ -54,53 +57,54 @@ def summarize(
             problems.append(Found(Problem.OVERDUE))
     if size is not None and catalog.size > size and len(catalog.bases) == 1:
         problems.append(Found(Problem.TOO_LARGE))
-    return ArchiveSummary(
+    summary = ArchiveSummary(
         at=now,
-        folder=str(config.archive),
+        folder=archive.location,
         periods=periods,
         base_at=None if base is None else base.finished_at,
         size=catalog.size,
         lag=lag,
         problems=tuple(problems),
     )
+    return Inspection(summary, catalog)
 
 
-def verify(archive: Path, say: Say) -> list[str]:
+def verify(archive: Archive, say: Say) -> list[str]:
     """Return a sentence for each unreadable base backup or segment."""
     faults = []
     catalog = Catalog.read(archive)
     for base in catalog.bases:
         say(f"Verifying the base backup {base.name} ...")
         try:
-            files.verify(Backup.read(FolderStore(archive / "base"), base.name))
+            files.verify(archive.base(base.name))
         except Refusal as refusal:
             faults.append(str(refusal))
     say(f"Verifying {len(catalog.segments):,} segments of the log ...")
     for segment in sorted(catalog.segments):
         try:
-            read_segment(catalog.path_of(segment))
+            archive.read_segment(segment.name)
         except Refusal as refusal:
             faults.append(str(refusal))
     return faults
 
 
-def read_segment(path: Path) -> bytes:
-    """Read a segment; raises Refusal if it is damaged."""
-    if len(content := read_compressed(path)) != SEGMENT:
-        raise Refusal(f"{path} is not a complete segment.")
-    return content
-
-
-def read_compressed(path: Path) -> bytes:
-    """Read a compressed WAL file; raises Refusal if it is damaged."""
-    try:
-        return gzip.decompress(path.read_bytes())
-    except FileNotFoundError:
-        raise Refusal(f"{path} is missing.") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise Refusal(f"{path} is damaged.") from None
-    except OSError as error:
-        raise Refusal(f"{path} cannot be read: {error.strerror}.") from None
+def unseal(archive: Archive, folder: Path, say: Say) -> None:
+    """Copy an archive into a folder of plain files, which PostgreSQL can replay."""
+    catalog = Catalog.read(archive)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    plain = Archive(str(folder))
+    if plain.store.entries():
+        raise Refusal(f"{folder} has other files; choose an empty folder.")
+    plain.create(catalog.system)
+    plain.open()
+    for base in catalog.bases:
+        restore.unseal(archive.base(base.name), folder / BASES, say, passphrase=archive.passphrase())
+        plain.write(BASES, f"{base.name}.json", base.in_json().encode())
+    say(f"Reading {len(catalog.segments):,} segments of the log ...")
+    for place in (TIMELINES, LOG):
+        for name in archive.names(place):
+            if not name.startswith("."):
+                plain.write(place, name, archive.read(place, name))
 
 
 def lag_of(folder: DataFolder) -> float:

@@ -12,16 +12,19 @@ import psycopg
 
 from storage.backups import archive
 from storage.backups.archive import ArchiveSummary, Problem
-from storage.server.archive import archiving, inspection
-from storage.server.archive.catalog import Catalog, NotAnArchive
+from storage.server.archive import archive_store, archiving, inspection
+from storage.server.archive.archive_store import NotAnArchive
 from storage.server.backups import schedule
+from storage.server.backups.stores import is_url
 from storage.server.data_folder import DataFolder
 from storage.server.options import ArchiveOptions, Options
+from storage.server.refusal import Refusal
 
 logger = logging.getLogger(__name__)
 
 _LOOK: Final = 10.0  # seconds
 _LOOK_AFTER_PROBLEM: Final = 2.0
+_SLOWER: Final = 6  # in a bucket, whose requests cost money
 _PATIENCE: Final = 20.0  # seconds with an archive on a network that hangs
 _PAUSE: Final = timedelta(minutes=15).total_seconds()  # after a base backup that failed
 
@@ -49,7 +52,8 @@ class _Keeper:
         self._options = options
         self._archive = archive
         self._folder = DataFolder(options.data)
-        self._config = archiving.Config(archive.folder, archive.backlog)
+        self._store = archive_store.Archive(str(archive.folder), archive.passphrase_file)
+        self._slower = _SLOWER if is_url(str(archive.folder)) else 1
         self._is_stopping = is_stopping
         self._next_base = 0.0
         self._known: set[Problem] = set()
@@ -58,24 +62,28 @@ class _Keeper:
     def run(self) -> None:
         while not self._is_stopping.is_set():
             try:
-                archiving.begin(self._options)
+                archiving.begin(self._options, self._store)
                 self.has_begun.set()
                 self._look()
-            except (OSError, NotAnArchive, psycopg.Error) as error:
+            except (OSError, NotAnArchive, Refusal, psycopg.Error) as error:
                 logger.warning("The archive cannot be looked after: %s", error)
                 self.has_begun.set()
-            self._is_stopping.wait(_LOOK_AFTER_PROBLEM if self._known else _LOOK)
+            self._is_stopping.wait(self._slower * (_LOOK_AFTER_PROBLEM if self._known else _LOOK))
 
     def _look(self) -> None:
-        summary = inspection.summarize(self._folder, self._config, self._archive.every, self._archive.size)
+        summary, catalog = inspection.inspect(
+            self._folder, self._store, self._archive.every, self._archive.size
+        )
         self._log(summary)
         summary.write(self._folder.archiving)
-        if any(it.problem in {Problem.UNREADABLE, Problem.FAILING} for it in summary.problems):
+        if catalog is None or any(it.problem is Problem.FAILING for it in summary.problems):
             return
-        catalog = Catalog.read(self._archive.folder)
         is_due = inspection.is_base_due(self._folder, catalog, self._archive.every, self._archive.size)
-        if is_due and time.monotonic() >= self._next_base:
-            self._make_base()
+        if is_due and time.monotonic() >= self._next_base and schedule.ONE_AT_A_TIME.acquire(blocking=False):
+            try:
+                self._make_base()
+            finally:
+                schedule.ONE_AT_A_TIME.release()
 
     def _make_base(self) -> None:
         arguments = ["archive", "--base", "--data", str(self._options.data)]

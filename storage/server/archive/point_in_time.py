@@ -15,13 +15,12 @@ from typing import Final
 
 from storage.backups import last_backup
 from storage.server import embedded, folder_switch, installation, secret, workers
-from storage.server.archive import archiver, archiving, inspection
+from storage.server.archive import archiver, archiving
+from storage.server.archive.archive_store import LOG, SEGMENT, SUFFIX, Archive, NotAnArchive
 from storage.server.archive.archiving import Config
-from storage.server.archive.catalog import SEGMENT, SUFFIX, Catalog, NotAnArchive, Plan
+from storage.server.archive.catalog import Catalog, Plan
 from storage.server.backups import contents, programs, restore
-from storage.server.backups.description import Backup
 from storage.server.backups.programs import Say
-from storage.server.backups.stores import FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -37,8 +36,8 @@ class Request:
     """Restore request; ``moment`` defaults to the latest, ``archive`` to the data folder's."""
 
     moment: datetime | None
-    archive: Path | None = None
-    passphrase: bytes | None = None
+    archive: str | None = None
+    passphrase_file: Path | None = None
     replaces: bool = False
 
 
@@ -69,13 +68,15 @@ def restore_moment(options: Options, request: Request, say: Say) -> Restored:
     if request.replaces:
         folder_switch.refuse_running(target)
     remembered = Config.read(target)
-    archive = request.archive or (remembered.archive if remembered else None)
-    if archive is None:
+    location = request.archive or (remembered.archive if remembered else None)
+    if location is None:
         raise Refusal(
             f"The server of {target.path} has no archive. Name one: tablero restore ARCHIVE --to TIME"
         )
-    if has_database and remembered is not None and remembered.archive == archive:
-        _flush(options, archive, say)
+    config = remembered if remembered and remembered.archive == location else Config(location, 0)
+    archive = config.open(request.passphrase_file)
+    if has_database and config is remembered:
+        _flush(options, say)
     try:
         catalog = Catalog.read(archive)
         plans = catalog.plan(request.moment)
@@ -84,17 +85,18 @@ def restore_moment(options: Options, request: Request, say: Say) -> Restored:
     except NotAnArchive as error:
         raise Refusal(str(error)) from None
     if has_database and archiving.system_of(target) != catalog.system:
-        raise Refusal(f"{archive} is the archive of another database than that of {target.path}.")
+        raise Refusal(f"{location} is the archive of another database than that of {target.path}.")
     stamp = datetime.now(UTC).strftime(_STAMP)
     _remove_unfinished(target)
     draft = replace(options, data=_beside(target, f"{stamp}.part"))
     try:
-        counts, notes = _build(draft, target, catalog, plans, request, say)
+        counts, notes = _build(draft, target, catalog, plans, request.moment, say)
+        _reserve_timeline(DataFolder(draft.data), catalog)
         if remembered is not None:
-            replace(remembered, archive=archive).write(DataFolder(draft.data))
+            replace(remembered, archive=location).write(DataFolder(draft.data))
         if (target.path / last_backup.NAME).exists():
             shutil.copyfile(target.path / last_backup.NAME, draft.data / last_backup.NAME)
-        (draft.data / MARK).write_text(json.dumps({"moment": _text(request.moment), "archive": str(archive)}))
+        (draft.data / MARK).write_text(json.dumps({"moment": _text(request.moment), "archive": location}))
         os.sync()
     except BaseException:
         shutil.rmtree(draft.data, ignore_errors=True)
@@ -104,6 +106,13 @@ def restore_moment(options: Options, request: Request, say: Say) -> Restored:
     if has_database and not request.replaces:
         return Restored(new, counts, notes)
     return replace(switch(options, new), counts=counts, notes=notes)
+
+
+def rehearse(
+    options: Options, source: DataFolder, catalog: Catalog, plans: list[Plan], moment: datetime, say: Say
+) -> None:
+    """Restore and examine a moment in a temporary folder, without a trace in the archive."""
+    _build(options, source, catalog, plans, moment, say, is_scratch=True)
 
 
 def switch(options: Options, new: Path | None) -> Restored:
@@ -155,16 +164,16 @@ def _remove_unfinished(target: DataFolder) -> None:
             continue
 
 
-def _flush(options: Options, archive: Path, say: Say) -> None:
+def _flush(options: Options, say: Say) -> None:
     """Archive everything acknowledged so far."""
     say("Archiving the log up to now ...")
     try:
         with embedded.attached(options, purpose="archive", say=say):
             name = archiving.flush(options)
             deadline = time.monotonic() + _PATIENCE
-            state = DataFolder(options.data).archiving / "state.json"
-            while not (archive / "wal" / f"{name}{SUFFIX}").exists():
-                failure = archiver.read_state(state)["failure"]
+            path = DataFolder(options.data).archiving / "state.json"
+            while (state := archiver.read_state(path))["archived"] < name:
+                failure = state["failure"]
                 if failure is not None or time.monotonic() > deadline:
                     say(f"The latest part of the log is not archived. {failure['reason'] if failure else ''}")
                     return
@@ -176,21 +185,29 @@ def _flush(options: Options, archive: Path, say: Say) -> None:
 def _out_of_range(catalog: Catalog, moment: datetime | None) -> Refusal:
     periods = catalog.periods()
     if not periods:
-        return Refusal(f"{catalog.path} has no base backup with the log since, so nothing can be restored.")
+        return Refusal(
+            f"{catalog.archive.location} has no base backup with the log since, so nothing can be restored."
+        )
     text = "; ".join(f"{_text(it.start)} to {_text(it.end)}" for it in periods[-_SHOWN:])
     return Refusal(
-        f"{_text(moment)} cannot be restored from {catalog.path}. These times can: {text}; and latest."
+        f"{_text(moment)} cannot be restored from {catalog.archive.location}. These times can: {text}; and latest."
     )
 
 
 def _build(
-    options: Options, target: DataFolder, catalog: Catalog, plans: list[Plan], request: Request, say: Say
+    options: Options,
+    target: DataFolder,
+    catalog: Catalog,
+    plans: list[Plan],
+    moment: datetime | None,
+    say: Say,
+    *,
+    is_scratch: bool = False,
 ) -> tuple[dict[str, int], str]:
     """Build the folder from the first undamaged base backup."""
     for number, plan in enumerate(plans, start=1):
         try:
-            base = Backup.read(FolderStore(catalog.path / "base"), plan.base.name)
-            _copy_base(options, target, base, request, say)
+            _copy_base(options, target, catalog.archive, plan.base.name, say)
             break
         except Refusal as refusal:
             if number == len(plans) or "is damaged" not in str(refusal):
@@ -199,28 +216,29 @@ def _build(
             shutil.rmtree(options.data, ignore_errors=True)
     folder = DataFolder(options.data)
     _place_log(options, catalog, plan, say)
-    say(f"Replaying the log up to {_text(request.moment)} ...")
-    settings = _recovery_settings(plan, request.moment)
+    say(f"Replaying the log up to {_text(moment)} ...")
+    others = restore.UNSAFE if is_scratch else {}
+    settings = _recovery_settings(plan, moment) | others
     try:
         counts, notes = _recover(options, settings, say)
     except Refusal:
         # nothing was committed between the moment and the end of the last segment, which is later
-        if request.moment is None or "recovery ended before configured recovery target" not in _log_of(
-            folder
-        ):
+        if moment is None or "recovery ended before configured recovery target" not in _log_of(folder):
             raise
-        counts, notes = _recover(options, _recovery_settings(plan, None), say)
+        counts, notes = _recover(options, _recovery_settings(plan, None) | others, say)
     say("Verifying the checksums of the restored database ...")
     programs.run(options, "pg_checksums", "--check", "--pgdata", folder.database)
-    _reserve_timeline(folder, catalog)
     return counts, notes
 
 
-def _copy_base(options: Options, target: DataFolder, base: Backup, request: Request, say: Say) -> None:
+def _copy_base(options: Options, target: DataFolder, archive: Archive, name: str, say: Say) -> None:
     """Copy a base backup with the secret of the folder to replace, as the backup's may be encrypted."""
     kept = secret.path_of(replace(options, data=target.path))
-    found = kept.read_bytes().strip() if kept.exists() else restore.secret_of(base, request.passphrase)
-    restore.copy(options, base, found, say)
+    base = archive.base(name)
+    secret_value = (
+        kept.read_bytes().strip() if kept.exists() else restore.secret_of(base, archive.passphrase())
+    )
+    restore.copy(options, base, secret_value, say)
 
 
 def _place_log(options: Options, catalog: Catalog, plan: Plan, say: Say) -> None:
@@ -238,10 +256,10 @@ def _place_log(options: Options, catalog: Catalog, plan: Plan, say: Say) -> None
     wal = folder.database / "pg_wal"
     names = [segment.name for segment in plan.segments]
     # all histories: the new timeline gets a number that none has
-    histories = [it.name.removesuffix(SUFFIX) for it in (catalog.path / "wal").glob(f"*.history{SUFFIX}")]
+    archive = catalog.archive
+    histories = [it.removesuffix(SUFFIX) for it in archive.names(LOG) if it.endswith(f".history{SUFFIX}")]
     for name in (*names, *histories):
-        path = catalog.path / "wal" / f"{name}{SUFFIX}"
-        content = inspection.read_compressed(path) if name in histories else inspection.read_segment(path)
+        content = archive.read_history(name) if name in histories else archive.read_segment(name)
         for place, text in ((wal / name, content), (wal / "archive_status" / f"{name}.done", b"")):
             place.unlink(missing_ok=True)
             place.touch(mode=0o600)
@@ -295,8 +313,8 @@ def _reserve_timeline(folder: DataFolder, catalog: Catalog) -> None:
     """Reserve the timeline number, so that another restore uses a different one."""
     for path in (folder.database / "pg_wal").glob("*.history"):
         # an archive that can only be read has no server that would use the number
-        with suppress(OSError, archiver.Failure):
-            archiver.push(path, catalog.path, catalog.system)
+        with suppress(OSError, Refusal, archiver.Failure):
+            archiver.push(path, catalog.archive, archiver.Owner(catalog.system))
 
 
 def _text(moment: datetime | None) -> str:

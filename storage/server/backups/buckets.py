@@ -1,4 +1,4 @@
-"""Backups in a bucket of S3 or a compatible store, or in an Azure Blob container."""
+"""Backups and archives in a bucket of S3 or a compatible store, or in an Azure Blob container."""
 
 import json
 import os
@@ -88,9 +88,16 @@ class Bucket:
         self._store = store
 
     def names(self) -> list[str]:
+        return [name for name in self.entries() if is_name(name)]
+
+    def sub(self, name: str) -> "Bucket":
+        return open_bucket(f"{self.location}/{name}")
+
+    def entries(self) -> set[str]:
         with _explaining(self.location):
-            found = obstore.list_with_delimiter(self._store)["common_prefixes"]
-        return [name for name in (it.rstrip("/").rpartition("/")[2] for it in found) if is_name(name)]
+            found = obstore.list_with_delimiter(self._store)
+        paths = [*found["common_prefixes"], *(it["path"] for it in found["objects"])]
+        return {it.rstrip("/").rpartition("/")[2] for it in paths}
 
     def locate(self, name: str) -> str:
         return f"{self.location}/{name}"
@@ -108,7 +115,7 @@ class Bucket:
 
     @contextmanager
     def open(self, name: str, file: str) -> Iterator["_Ranges"]:
-        path = f"{name}/{file}"
+        path = _path(name, file)
         with _explaining(self.location):
             size = obstore.head(self._store, path)["size"]
         with ThreadPoolExecutor(1) as ahead:
@@ -156,8 +163,7 @@ class Bucket:
         for seconds in range(60):
             name = name_of(started_at + timedelta(seconds=seconds))
             try:
-                with _explaining(self.location):
-                    obstore.put(self._store, f"{name}/{_CLAIM}", content, mode="create")
+                self.put(name, _CLAIM, content)
             except FileExistsError:
                 continue
             if not self._objects(name).keys() - {_CLAIM}:
@@ -175,9 +181,12 @@ class Bucket:
         ):
             yield writer
 
-    def put(self, path: str, content: bytes) -> None:
+    def start(self, name: str, file: str, size: int) -> bytes:
+        return self.read_range(_path(name, file), 0, size)
+
+    def put(self, name: str, file: str, content: bytes) -> None:
         with _explaining(self.location):
-            obstore.put(self._store, path, content)
+            obstore.put(self._store, _path(name, file), content, mode="create")
 
     def free(self) -> None:
         return None
@@ -189,9 +198,13 @@ class Bucket:
 
     def remove(self, name: str, file: str = "") -> None:
         """Delete a file, or all files of a backup."""
-        paths = [f"{name}/{it}" for it in ([file] if file else self._objects(name))]
+        paths = [_path(name, it) for it in ([file] if file else self._objects(name))]
         with _explaining(self.location):
             obstore.delete(self._store, paths)
+
+
+def _path(name: str, file: str) -> str:
+    return f"{name}/{file}" if name else file
 
 
 class _BucketDraft:
@@ -217,7 +230,7 @@ class _BucketDraft:
                     f"{self._bucket.location} has not kept what was written: {file} has {kept.get(file, 0):,} bytes"
                     f" instead of {size:,}."
                 )
-        self._bucket.put(f"{self.name}/{DESCRIPTION}", description)
+        self._bucket.put(self.name, DESCRIPTION, description)
         self.is_published = True
         self._bucket.remove(self.name, _CLAIM)
 

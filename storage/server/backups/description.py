@@ -12,8 +12,17 @@ from typing import Any, Final
 
 from storage.backups.last_backup import Kind
 from storage.server.backups.contents import Relation
-from storage.server.backups.sealing import SUFFIX, Key, Sealing, UnsealingReader, sealing_into
-from storage.server.backups.stores import DESCRIPTION, Draft, Reader, Store, Writer, is_name, split_backup
+from storage.server.backups.sealing import Key, Sealing, UnsealingReader, sealing_into
+from storage.server.backups.stores import (
+    DESCRIPTION,
+    SEALED_SUFFIX,
+    Draft,
+    Reader,
+    Store,
+    Writer,
+    is_name,
+    split_backup,
+)
 from storage.server.refusal import Refusal
 
 CONTENTS: Final = "contents.json"  # facts that the description of a sealed backup does not have
@@ -138,7 +147,7 @@ class Backup:
 
     def opened(self, passphrase: bytes | None) -> "Backup":
         """Return the backup with all contents; raises Refusal for an encrypted one without the right passphrase."""
-        if self.sealing is None:
+        if self.sealing is None or self.key is not None:
             return self
         if passphrase is None:
             raise Refusal(
@@ -156,7 +165,7 @@ class Backup:
     def reading(self, file: str) -> Iterator[Reader]:
         """Yield a reader of a file, decrypted if the backup is encrypted; raises Refusal if it is damaged."""
         try:
-            with self.store.open(self.name, file if self.sealing is None else file + SUFFIX) as source:
+            with self.store.open(self.name, file if self.sealing is None else file + SEALED_SUFFIX) as source:
                 yield source if self.key is None else UnsealingReader(source, self.key, file)
         except ValueError:
             raise damaged(self.location, file) from None
@@ -175,7 +184,7 @@ def creating(draft: Draft, file: str, key: Key | None, expected: int = 0) -> Ite
         with draft.create(file, expected) as sink:
             yield sink
     else:
-        with draft.create(file + SUFFIX, expected) as sink, sealing_into(sink, key, file) as writer:
+        with draft.create(file + SEALED_SUFFIX, expected) as sink, sealing_into(sink, key, file) as writer:
             yield writer
 
 

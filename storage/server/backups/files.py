@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from storage.backups.last_backup import Kind
 from storage.server.backups.description import CONTENTS, Backup, creating, damaged
-from storage.server.backups.sealing import SUFFIX, Key
-from storage.server.backups.stores import DESCRIPTION, Draft, FolderDraft, Reader, Writer
+from storage.server.backups.sealing import Key
+from storage.server.backups.stores import DESCRIPTION, SEALED_SUFFIX, Draft, FolderDraft, Reader, Writer
 from storage.server.refusal import Refusal
 
 DATABASE: Final = "database"
@@ -48,7 +48,7 @@ def write_database(stream: Reader, draft: Draft, key: Key | None, expected: int)
         if written.digests.get(f"{DATABASE}/{name}") != digest:
             raise Refusal(f"The database sent {name} with an error; run the backup again.")
     digests = {it: digest for it, digest in written.digests.items() if it.partition("/")[2] not in listed}
-    if ARCHIVE in draft.written or ARCHIVE + SUFFIX in draft.written:
+    if ARCHIVE in draft.written or ARCHIVE + SEALED_SUFFIX in draft.written:
         digests |= write_file(draft, MANIFEST, written.manifest, key)  # incremental backups begin with it
     return Written(digests, written.manifest)
 
@@ -187,9 +187,9 @@ def read_verified(backup: Backup, file: str) -> bytes:
 def _stored(backup: Backup) -> set[str]:
     files = set(backup.store.files(backup.name)) - {DESCRIPTION}
     if backup.sealing is not None:
-        if plain := [file for file in files if not file.endswith(SUFFIX)]:
+        if plain := [file for file in files if not file.endswith(SEALED_SUFFIX)]:
             raise damaged(backup.location, min(plain), "which does not belong to it")
-        files = {file.removesuffix(SUFFIX) for file in files} - {CONTENTS}
+        files = {file.removesuffix(SEALED_SUFFIX) for file in files} - {CONTENTS}
     return files
 
 

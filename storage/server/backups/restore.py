@@ -24,11 +24,13 @@ from storage.server.refusal import Refusal
 
 Say = programs.Say
 
-_UNSAFE: Final = {
+# settings for a scratch folder, beside the database of a server
+UNSAFE: Final = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
-}  # settings for a scratch folder
+    "shared_buffers": "128MB",
+}
 _IS_EMPTY: Final = """
 SELECT count(*) = 0 FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'S', 'v')
@@ -88,13 +90,15 @@ def restore(
     return Restored(counts, kept)
 
 
-def drill(options: Options, backup: Backup, say: Say, *, passphrase: bytes | None = None) -> list[str]:
-    """Restore into a temporary folder; return a sentence for each difference."""
+def drill(
+    options: Options, backup: Backup, say: Say, *, passphrase: bytes | None = None, within: Path | None = None
+) -> list[str]:
+    """Restore into a temporary folder, by default in TMPDIR; return a sentence for each difference."""
     chain = _chain(backup, passphrase)
-    with _scratch() as folder, _explaining():
+    with _scratch(within) as folder, _explaining():
         scratch = replace(options, data=folder / "data", database_url="", pooler_url="", declared={})
         dump = _fill(scratch, chain, None, say)
-        with embedded.running(scratch, purpose="backup", say=say, settings=_UNSAFE):
+        with embedded.running(scratch, purpose="backup", say=say, settings=UNSAFE):
             if dump is not None:
                 _run_restore(scratch, dump)
             with contents.connect(scratch) as connection:
@@ -103,13 +107,12 @@ def drill(options: Options, backup: Backup, say: Say, *, passphrase: bytes | Non
 
 def copy(options: Options, backup: Backup, found: bytes | None, say: Say) -> None:
     """Create a data folder from an opened backup and a secret, without opening the database."""
-    chain = _chain(backup, None)
     with _explaining():
-        _fill(options, chain, found, say)
+        _fill(options, _chain(backup, None), found, say)
 
 
 def unseal(backup: Backup, folder: Path, say: Say, *, passphrase: bytes | None = None) -> list[Backup]:
-    """Copy a backup, with those that it continues, into a folder of plain files that PostgreSQL can start."""
+    """Copy the chain of a backup into a folder of plain files, which PostgreSQL can start."""
     store = FolderStore(folder)
     with store.held(), _explaining():
         return [_copy_plain(it, store, say, passphrase) for it in description.chain_of(backup, passphrase)]
@@ -152,8 +155,8 @@ def _explaining() -> Iterator[None]:
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="tablero-restore-"))
+def _scratch(within: Path | None = None) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="tablero-restore-", dir=within))
     folder.chmod(0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL, another user, passes through
     try:
         yield folder

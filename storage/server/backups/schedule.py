@@ -21,6 +21,8 @@ from storage.server.options import BackupSchedule, Options
 
 logger = logging.getLogger(__name__)
 
+# a drill reads backups that another backup, of the server or of its archive, would delete
+ONE_AT_A_TIME: Final = threading.Lock()
 _FIRST_LOOK: Final = timedelta(minutes=1)  # after the start, which may be one of many
 _PAUSE: Final = timedelta(minutes=15)  # after an attempt
 _LOOK: Final = timedelta(minutes=1)  # for backups that others made, and for clocks that were set
@@ -95,7 +97,8 @@ class _Scheduler:
 
     def _back_up(self) -> str:
         """Make a backup; return the error, or an empty string."""
-        return run_command(["backup", *self._arguments()], self._is_stopping)
+        with ONE_AT_A_TIME:
+            return run_command(["backup", *self._arguments()], self._is_stopping)
 
     def _arguments(self) -> list[str]:
         schedule = self._schedule

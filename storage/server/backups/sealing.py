@@ -25,7 +25,6 @@ from storage.server.backups.stores import Reader, Writer
 from storage.server.refusal import Refusal
 
 SHORTEST: Final = 8
-SUFFIX: Final = ".sealed"
 _COST: Final = 1 << 17  # 128 MiB and about half a second for a guess, as OWASP recommends
 _LARGEST_COST: Final = 1 << 19  # a description that was forged must not exhaust the memory
 _PURPOSE: Final = b"tablero backup secret"
@@ -59,8 +58,8 @@ class Key:
         return cls(passphrase, os.urandom(16), _COST)
 
     @classmethod
-    def open(cls, sealing: Sealing, passphrase: bytes) -> "Key":
-        """Derive the key of a backup; raises Refusal for a wrong passphrase."""
+    def open(cls, sealing: Sealing, passphrase: bytes, what: str = "backup") -> "Key":
+        """Derive the key of a backup or archive; raises Refusal for a wrong passphrase."""
         cost = sealing.cost
         try:
             if not 2 <= cost <= _LARGEST_COST or cost & (cost - 1):
@@ -68,9 +67,9 @@ class Key:
             key = cls(passphrase, base64.b64decode(sealing.salt), cost)
             is_right = hmac.compare_digest(key.sealing.check, sealing.check)
         except (TypeError, ValueError):
-            raise Refusal("The description of the backup is damaged: its key cannot be derived.") from None
+            raise Refusal(f"The description of the {what} is damaged: its key cannot be derived.") from None
         if not is_right:
-            raise Refusal("The passphrase is wrong: it does not open this backup.")
+            raise Refusal(f"The passphrase is wrong: it does not open this {what}.")
         return key
 
     @property

@@ -1,9 +1,10 @@
-"""Backup stores: a folder, or a bucket of an object store."""
+"""Stores of backups and of an archive: a folder, or a bucket of an object store."""
 
 import fcntl
 import os
 import re
 import shutil
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +15,7 @@ from typing import BinaryIO, Final, Protocol
 from storage.server.refusal import Refusal
 
 DESCRIPTION: Final = "backup.json"
+SEALED_SUFFIX: Final = ".sealed"
 _NAME: Final = "%Y-%m-%dT%H-%M-%SZ"
 _IS_NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -68,10 +70,6 @@ class Store(Protocol):
         """Return the files of a backup with their sizes in bytes."""
         ...
 
-    def open(self, name: str, file: str) -> AbstractContextManager[Reader]:
-        """Yield a reader of a file; raises FileNotFoundError."""
-        ...
-
     def held(self) -> AbstractContextManager[int | None]:
         """Lock the store and remove abandoned backups; yields a descriptor for child programs."""
         ...
@@ -83,6 +81,31 @@ class Store(Protocol):
     def free(self) -> int | None:
         """Return the free bytes; None without a limit."""
         ...
+
+    def sub(self, name: str) -> "Store":
+        """Return the store in a subfolder."""
+        ...
+
+    def entries(self) -> set[str]:
+        """Return the names of files and subfolders."""
+        ...
+
+    def open(self, name: str, file: str) -> AbstractContextManager[Reader]:
+        """Yield a reader of a file in a subfolder, or with an empty name beside the subfolders.
+
+        Raises FileNotFoundError.
+        """
+        ...
+
+    def start(self, name: str, file: str, size: int) -> bytes:
+        """Return the first bytes of a file."""
+        ...
+
+    def put(self, name: str, file: str, content: bytes) -> None:
+        """Store a file durably and as a whole; raises FileExistsError if there is one."""
+        ...
+
+    def remove(self, name: str, file: str) -> None: ...
 
     def delete(self, name: str) -> None:
         """Delete a backup, its description first."""
@@ -141,14 +164,16 @@ class FolderStore:
     def files(self, name: str) -> dict[str, int]:
         """Return the files; raises Refusal for a symbolic link, which could redirect a restore by root."""
         sizes = {}
-        folder = self.path / name
-        for path in folder.rglob("*"):
-            if path.is_symlink():
-                raise Refusal(
-                    f"The backup {folder} is damaged: {path.name}, which is a link. Use another backup."
-                )
-            if not path.is_dir():
-                sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
+        top = self.path / name
+        for folder, folders, files in os.walk(top):
+            for entry in (*folders, *files):
+                status = os.lstat(path := f"{folder}/{entry}")
+                if stat.S_ISLNK(status.st_mode):
+                    raise Refusal(
+                        f"The backup {top} is damaged: {entry}, which is a link. Use another backup."
+                    )
+                if not stat.S_ISDIR(status.st_mode):
+                    sizes[os.path.relpath(path, top)] = status.st_size
         return sizes
 
     @contextmanager
@@ -215,6 +240,41 @@ class FolderStore:
     def free(self) -> int:
         space = os.statvfs(self.path)
         return space.f_bavail * space.f_frsize
+
+    def sub(self, name: str) -> "FolderStore":
+        return FolderStore(self.path / name)
+
+    def entries(self) -> set[str]:
+        return {it.name for it in self.path.iterdir()} if self.path.exists() else set()
+
+    def start(self, name: str, file: str, size: int) -> bytes:
+        with self.open(name, file) as reader:
+            return reader.read(size)
+
+    def put(self, name: str, file: str, content: bytes) -> None:
+        folder = self.path / name
+        folder.mkdir(mode=0o700, exist_ok=True)
+        target = folder / file
+        # no link: others may be able to write to the folder
+        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the process of a killed server may still write the same file
+            if is_new := not target.exists():
+                draft = folder / f".{file}.part"
+                descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+                with os.fdopen(descriptor, "wb") as sink:
+                    sink.write(content)
+                synchronize(draft)
+                draft.rename(target)
+            synchronize(target)
+            synchronize(folder)
+        finally:
+            os.close(lock)
+        if not is_new:
+            raise FileExistsError(target)
+
+    def remove(self, name: str, file: str) -> None:
+        (self.path / name / file).unlink(missing_ok=True)
 
     def delete(self, name: str) -> None:
         gone = self.path / f".{name}.part"
