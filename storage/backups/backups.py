@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from storage.backups import last_backup
-from storage.backups.last_backup import BackupFailure, LastBackup
+from storage.backups.last_backup import BackupFailure, Drill, LastBackup
 from storage.models import Table
 
 OLD: Final = timedelta(days=7)  # age from which a backup without a schedule is old
@@ -26,6 +26,12 @@ class BackupState:
         bool,
         "The last good backup is older than twice the interval of the schedule, or the first one failed.",
     ]
+    drill: Annotated[Drill | None, "The last restore by schedule; null without one."] = None
+    is_drill_overdue: Annotated[bool, "The last drill that passed is older than twice its interval."] = False
+
+    @property
+    def is_drill_failing(self) -> bool:
+        return self.drill is not None and bool(self.drill.reason)
 
     @property
     def is_failing(self) -> bool:
@@ -37,10 +43,14 @@ def state(now: datetime | None = None) -> BackupState:
     now = now or timezone.now()
     folder, schedule = settings.OPTIONS.data, settings.OPTIONS.backups
     last, failure = last_backup.read(folder)
+    drill, every = last_backup.read_drill(folder), settings.OPTIONS.drill_every
+    passed_at = None if drill is None else drill.passed_at
+    is_drill_overdue = every is not None and passed_at is not None and now - passed_at > 2 * every
     if schedule is None:
-        return BackupState(last, failure, None, is_overdue=False)
+        return BackupState(last, failure, None, False, drill, is_drill_overdue)
     is_overdue = failure is not None if last is None else now - last.made_at > 2 * schedule.every
-    return BackupState(last, failure, last_backup.due_at(now, schedule.every, last), is_overdue)
+    next_at = last_backup.due_at(now, schedule.every, last)
+    return BackupState(last, failure, next_at, is_overdue, drill, is_drill_overdue)
 
 
 def is_missing(found: BackupState) -> bool:

@@ -21,6 +21,12 @@ def find_failed(look: Look) -> Iterator[Found]:
         yield Found(None, machine(), {"failed_at": at}, news=at)
 
 
+def find_failed_drill(look: Look) -> Iterator[Found]:
+    state = backups.state(look.now)
+    if state.drill is not None and (state.is_drill_failing or state.is_drill_overdue):
+        yield Found(None, machine(), news=state.drill.at.isoformat() if state.is_drill_failing else "")
+
+
 def find_missing(look: Look) -> Iterator[Found]:
     if archive.summary() is None and backups.is_missing(backups.state(look.now)):
         yield Found(None, machine())

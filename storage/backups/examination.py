@@ -25,6 +25,14 @@ def examine_backups() -> Iterator[Finding]:
     if state.failure is not None and state.is_failing:
         at = state.failure.failed_at
         yield warning(f"The backup of {at:%Y-%m-%d %H:%M} UTC failed: {state.failure.reason}")
+    if state.drill is not None:
+        text = f"The drill of {state.drill.at:%Y-%m-%d %H:%M} UTC"
+        if state.is_drill_failing:
+            yield warning(f"{text} failed: {state.drill.reason}")
+        elif state.is_drill_overdue:
+            yield warning(f"{text} was the last one. That is more than twice the interval of drills ago.")
+        else:
+            yield fine(f"{text} has restored what it should.")
 
 
 def examine_archive() -> Iterator[Finding]:

@@ -43,6 +43,14 @@ class BackupRecord(NamedTuple):
     failure: BackupFailure | None
 
 
+class Drill(NamedTuple):
+    """A restore by schedule, to see whether it succeeds."""
+
+    at: datetime
+    reason: Annotated[str, "Why it failed; empty if it passed."]
+    passed_at: Annotated[datetime | None, "When the last one passed."]
+
+
 def record(folder: Path, made: LastBackup) -> None:
     """Record a complete backup."""
     _update(folder, {**made._asdict(), "made_at": made.made_at.isoformat()})
@@ -51,6 +59,26 @@ def record(folder: Path, made: LastBackup) -> None:
 def record_failure(folder: Path, failure: BackupFailure) -> None:
     """Record the failure of a backup, replacing an earlier one."""
     _update(folder, {**failure._asdict(), "failed_at": failure.failed_at.isoformat()})
+
+
+def record_drill(folder: Path, at: datetime, reason: str) -> None:
+    """Record a drill, which failed if there is a reason."""
+    passed = {} if reason else {"drill_passed_at": at.isoformat()}
+    _update(folder, {"drill_at": at.isoformat(), "drill_reason": reason, **passed})
+
+
+def read_drill(folder: Path) -> Drill | None:
+    """Return the last drill; None without one."""
+    content = _content(folder)
+    try:
+        passed_at = content.get("drill_passed_at")
+        return Drill(
+            datetime.fromisoformat(content["drill_at"]),
+            content["drill_reason"],
+            passed_at and datetime.fromisoformat(passed_at),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def read(folder: Path) -> BackupRecord:

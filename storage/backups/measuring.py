@@ -9,7 +9,13 @@ def measure() -> dict[str, float]:
     """Return the gauges of the last backup and of the archive, if any."""
     backup = last_backup.read(settings.OPTIONS.data).last
     made_at = 0 if backup is None else backup.made_at.timestamp()
-    return {"last_backup_timestamp_seconds": made_at, **_measure_archive()}
+    drill = last_backup.read_drill(settings.OPTIONS.data)
+    passed_at = drill.passed_at.timestamp() if drill and drill.passed_at else 0
+    return {
+        "last_backup_timestamp_seconds": made_at,
+        "last_drill_timestamp_seconds": passed_at,
+        **_measure_archive(),
+    }
 
 
 def _measure_archive() -> dict[str, float]:

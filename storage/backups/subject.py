@@ -47,6 +47,16 @@ class BackupNotice(NoticeKind):
         is_local=True,
         is_of_server=True,
     )
+    DRILL = Condition(
+        "backup.drill",
+        _("Restore drill failed"),
+        _("The last drill could not restore a backup, or the next one is overdue."),
+        Severity.ERROR,
+        "backups/",
+        "storage.backups.conditions.find_failed_drill",
+        is_local=True,
+        is_of_server=True,
+    )
     ARCHIVE_FAILING = Condition(
         "archive.failing",
         _("Archive has problems"),
@@ -95,6 +105,7 @@ SUBJECT = Subject(
         "BACKUP_EVERY",
         "BACKUP_FULL_EVERY",
         "BACKUP_KEEP",
+        "BACKUP_DRILL",
         "ARCHIVE",
         "ARCHIVE_KEEP",
         "ARCHIVE_SIZE",

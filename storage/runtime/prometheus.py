@@ -88,6 +88,7 @@ _GAUGES: Final = dict(
         _gauge("disk_free_bytes", "Free space on the disk of the data folder"),
         _gauge("disk_size_bytes", "Size of the disk of the data folder"),
         _gauge("last_backup_timestamp_seconds", "When the last backup was made; 0: never"),
+        _gauge("last_drill_timestamp_seconds", "When the last drill of a restore passed; 0: never"),
         _gauge("archive_oldest_timestamp_seconds", "Start of the time to which it can be restored; 0: none"),
         _gauge("archive_latest_timestamp_seconds", "End of the time to which it can be restored; 0: none"),
         _gauge("archive_lag_seconds", "For how long the oldest part of the log waits to be archived"),

@@ -22,6 +22,7 @@ _NAMES = {
     "config",
     "database.converted",
     "database.new",
+    "drill",
     "last-backup.json",
     "lock",
     "logs",
@@ -52,6 +53,11 @@ class DataFolder:
     def archiving(self) -> Path:
         """Return the folder with the archiver's state."""
         return self.path / "archive"
+
+    @property
+    def drill(self) -> Path:
+        """Return the folder into which drills restore."""
+        return self.path / "drill"
 
     @property
     def log(self) -> Path:

@@ -22,7 +22,7 @@ from storage.server import (
     tls,
     watchdog,
 )
-from storage.server.archive import archiving, keeper
+from storage.server.archive import archiving, drill, keeper
 from storage.server.backups import schedule
 from storage.server.options import Options
 from storage.server.service_manager import READY, STOPPING, ServiceManager
@@ -98,6 +98,7 @@ def run(options: Options, say: Say) -> None:
             migration.prepare(options, say)
             stack.enter_context(schedule.running(options))
             stack.enter_context(keeper.running(options))
+            stack.enter_context(drill.running(options))
             _serve(options, listener, metrics_url, signals, manager, say)
             say("Stopping ...")
     except Stopped:

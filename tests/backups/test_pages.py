@@ -97,6 +97,21 @@ def test_a_hint_for_data_without_backups(visit, data, account, settings):
     assert HINT not in text(visit("ada"), "/ui/")
 
 
+def test_drills_and_the_warning_about_them(visit, data, settings):
+    warning = "Restore drill failed"
+    settings.OPTIONS = replace(settings.OPTIONS, drill_every=timedelta(days=7))
+    assert "Restore drill" not in text(visit("ada"))
+    last_backup.record_drill(data, timezone.now() - timedelta(days=15), "")
+    assert "Restore drill overdue" in text(visit("ada"))
+    assert warning in text(visit("ada"), "/ui/") and warning not in text(visit("alice"), "/ui/")
+    last_backup.record_drill(data, timezone.now() - HOUR, "")
+    assert "Restore drill passed" in text(visit("ada"))
+    assert warning not in text(visit("ada"), "/ui/")
+    last_backup.record_drill(data, timezone.now(), "There is no room.")
+    assert "Restore drill failed" in text(visit("ada")) and "ReasonThere is no room." in text(visit("ada"))
+    assert warning in text(visit("ada"), "/ui/")
+
+
 def archived(data, *problems, ago=timedelta(0), **facts):
     (data / "archive").mkdir(exist_ok=True)
     (data / "archive" / archive.CONFIG).touch()

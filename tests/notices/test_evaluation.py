@@ -253,6 +253,17 @@ def test_backups_and_the_disk(settings, tmp_path, monkeypatch):
     assert kinds() == ["backup.failed", "disk.low"]
 
 
+def test_drills(settings, tmp_path):
+    week = timedelta(days=7)
+    settings.OPTIONS = replace(settings.OPTIONS, data=tmp_path, database_url="", drill_every=week)
+    assert kinds() == []
+    last_backup.record_drill(tmp_path, NOW, "The backup is damaged.")
+    assert kinds() == ["backup.drill"]
+    last_backup.record_drill(tmp_path, NOW, "")
+    assert kinds(NOW + 2 * week) == []
+    assert kinds(NOW + 2 * week + MINUTE) == ["backup.drill"]
+
+
 def test_a_machine_does_not_resolve_what_another_one_has_found(settings, tmp_path, monkeypatch):
     settings.OPTIONS = replace(settings.OPTIONS, data=tmp_path, database_url="postgresql://elsewhere")
     last_backup.record(tmp_path, LastBackup(NOW - timedelta(days=8), "there"))

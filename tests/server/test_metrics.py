@@ -141,6 +141,7 @@ def test_metrics_tell_what_the_server_is_and_name_no_accounts_beyond_the_limit(m
         'tablero_requests_total{account="(none)"',
         "tablero_disk_free_bytes ",
         "tablero_last_backup_timestamp_seconds 0.0",
+        "tablero_last_drill_timestamp_seconds 0.0",
         "tablero_database_size_bytes ",
         "tablero_database_connections ",
         "tablero_pool_connections ",
