@@ -144,6 +144,8 @@ class Table(models.Model):
     distributed = models.BooleanField(default=False, db_default=False)
     distributed_rows = models.BigIntegerField(default=0, db_default=0)  # as last estimated on the nodes
     distributed_bytes = models.BigIntegerField(default=0, db_default=0)
+    # its own history has all changes since; null: not yet, as an older version has distributed it
+    distributed_since = models.DateTimeField(null=True, default=None)
     changes_since = models.DateTimeField(null=True, default=None)  # its own history has nothing older
     # names of properties whose index a person dropped, so that the server makes none by itself; null: none
     declined_indexes = models.JSONField(null=True, default=None)

@@ -143,7 +143,6 @@ class GridPage:
             "table": self._overview,
             "state": self.state,
             "applied": get_applied(user_of(self.request), role_of(self.request), self.table, self.state),
-            "has_past": past.is_readable(self.table),
             "is_staging": self.state.as_of is None and is_staging(self.request, self.table.account),
             "error": answer.error,
             "live_token": answer.live_token,

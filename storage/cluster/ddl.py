@@ -10,7 +10,6 @@ from storage.sql import batch
 from storage.sql.django import fetch
 from storage.sql.forms import history_of, locally, relation_name
 from storage.sql.history import RECORDED_COLUMNS, Op, writers_name
-from storage.sql.record import KEY_HASH
 from storage.sql.relations import (
     ADD_PROPERTIES,
     CANCEL_INDEXING,
@@ -44,7 +43,7 @@ CREATE TABLE {history} (
 ) WITH (toast_tuple_target = 4080, autovacuum_vacuum_insert_scale_factor = 0.2)
 """
 _HISTORY_INDEXES: Final = (
-    f"CREATE INDEX {{history}}_entity ON {{history}} ({KEY_HASH.format(row='')}, ts)",
+    "CREATE INDEX {history}_entity ON {history} (pk, rk, ts)",
     "CREATE INDEX {history}_ts ON {history} (ts)",
 )
 _SPREAD: Final = "SELECT create_distributed_table('{relation}', 'pk', colocate_with := '{beside}')"
@@ -72,8 +71,8 @@ SELECT prosrc FROM pg_proc WHERE proname = %s AND pronamespace = current_schema(
 """
 _HELPERS: Final = """
 SELECT p.oid::regprocedure::text FROM pg_proc AS p
-WHERE p.pronamespace = current_schema()::regnamespace AND p.prokind = 'f' AND p.provolatile = 'i'
-    AND p.proname ~ '^(cosmos_)?entity_[a-z]'
+WHERE p.pronamespace = current_schema()::regnamespace AND p.prokind = 'f'
+    AND (p.provolatile = 'i' AND p.proname ~ '^(cosmos_)?entity_[a-z]' OR p.proname ~ '^[a-z_]+_moment(_floor)?$')
     AND NOT EXISTS (SELECT 1 FROM pg_dist_object AS d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid)
 ORDER BY 1
 """

@@ -22,7 +22,7 @@ from storage.domain.values.ticks import to_ticks
 from storage.history.retention import SEGMENTS
 from storage.models import Account, Activity, HistorySegment, SnapshotTable, Table
 from storage.relations import history, snapshot_copies
-from storage.sql import background
+from storage.sql import background, moments
 from storage.sql import django as sql
 from storage.sql.attempts import attempting_each
 from storage.sql.background import Size
@@ -153,9 +153,10 @@ def _take_form(table: Table) -> None:
         if not ddl.keys_are_short([table.pk]):
             raise DistributionError(ClusterReason.LONG_KEYS_NOT_DISTRIBUTED, table=table.name)
         run_all(others)
-        Table.objects.filter(pk=table.pk).update(distributed=True)
+        since = moments.present_time()  # all other writes have ended, for the relation is locked
+        Table.objects.filter(pk=table.pk).update(distributed=True, distributed_since=since)
         notify_table(table.account_id, table.folded_name)
-    table.distributed = True
+    table.refresh_from_db(fields=("distributed", "distributed_since"))
 
 
 def _leave_form(table: Table) -> None:
@@ -169,7 +170,7 @@ def _give_local_form(table: Table) -> None:
     account = table.account
     kind, is_recorded = AccountKind(account.kind), history.is_recorded(account)
     run_all(ddl.leave_form(table.pk, table.account_id, kind, is_recorded=is_recorded))
-    Table.objects.filter(pk=table.pk).update(distributed=False)
+    Table.objects.filter(pk=table.pk).update(distributed=False, distributed_since=None)
     table.distributed = False
     notify_table(table.account_id, table.folded_name)
 

@@ -5,7 +5,7 @@ from typing import Final
 from storage.domain.values.kinds import AccountKind
 from storage.sql import entities, moments
 from storage.sql.batch import TEXT
-from storage.sql.forms import history_of
+from storage.sql.forms import history_of, table_id_of
 from storage.sql.history import Op
 
 # It runs on the node that has the partition, where every statement must find the partition key as it was given, and
@@ -19,7 +19,9 @@ CREATE OR REPLACE FUNCTION {{relation}}_change_set(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    moment bigint := {moments.CLOCK};
+    -- of all changes, so that there is no moment that has a part of them
+    moment bigint;
+    latest bigint;
     c record;
     failed integer;
     failure text;
@@ -33,9 +35,11 @@ DECLARE
     was_vals text;
     new_vals text;
     recorded_op "char";
-    recorded_ts bigint;
+    is_insertion boolean := false;
 BEGIN
+    PERFORM {moments.WRITE.format(table_id="{table_id}")};
     IF ops IS NULL THEN
+        moment := node_moment();
         -- all at once takes half the time; if one fails, the loop below finds out which
         BEGIN
             WITH done AS (
@@ -47,7 +51,11 @@ BEGIN
             )
             -- not ROW_COUNT, in which Citus counts the conflicts too
             SELECT count(*) INTO inserted FROM done;
-            IF inserted = cardinality(rks) THEN
+            IF by_actor IS NOT NULL AND {moments.IS_OVERTAKEN} THEN
+                SELECT max(h.ts) INTO latest FROM {{history}} AS h
+                WHERE h.pk = p AND h.rk = ANY (rks) AND h.ts >= moment AND h.op = '{Op.DELETE}';
+            END IF;
+            IF inserted = cardinality(rks) AND latest IS NULL THEN
                 IF by_actor IS NOT NULL THEN
                     INSERT INTO {{history}} (pk, rk, ts, op, actor, request)
                     SELECT p, rk, moment, '{Op.INSERT}'::"char", by_actor, in_request FROM unnest(rks) AS rk;
@@ -57,11 +65,14 @@ BEGIN
             RAISE EXCEPTION USING ERRCODE = 'TB002';
         EXCEPTION WHEN SQLSTATE 'TB002' OR feature_not_supported OR internal_error THEN
             -- within a transaction, Citus may refuse what takes more than one step
-            NULL;
+            moment := NULL;
         END;
     END IF;
+    LOOP
     -- a refusal is returned, not raised: Citus closes its connection to a node where a statement has failed
     BEGIN
+    applied := '{{{{}}}}';
+    latest := 0;
     FOR c IN
         SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, {TEXT} AS vals, gone::text[] AS gone
         FROM unnest(places, ops, rks, expecteds, propss, annss, valss, gones)
@@ -78,6 +89,7 @@ BEGIN
                 FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk FOR UPDATE;
                 EXIT WHEN was_ts IS NOT NULL OR c.op NOT IN ('upsert', 'upsert_merge');
             END IF;
+            moment := coalesce(moment, node_moment());
             INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals)
             VALUES (p, c.rk, moment, c.props, '', c.vals)
             ON CONFLICT DO NOTHING
@@ -86,13 +98,15 @@ BEGIN
             EXIT WHEN done IS NOT NULL OR c.op = 'insert';
         END LOOP;
         recorded_op := '{Op.INSERT}';
-        recorded_ts := done;
+        is_insertion := is_insertion OR done IS NOT NULL;
         IF was_ts IS NOT NULL AND (c.expected IS NULL OR was_ts = c.expected) THEN
-            recorded_ts := greatest(moment, was_ts + 1);
+            -- after the lock, so that it is seldom earlier than what others have written meanwhile
+            moment := coalesce(moment, greatest(node_moment(), was_ts + 1));
+            latest := greatest(latest, was_ts + 1);
             CASE c.op
             WHEN 'replace', 'upsert' THEN
                 recorded_op := '{Op.UPDATE}';
-                UPDATE {{relation}} AS e SET ts = recorded_ts, props = c.props, anns = '', vals = c.vals
+                UPDATE {{relation}} AS e SET ts = moment, props = c.props, anns = '', vals = c.vals
                 WHERE e.pk = p AND e.rk = c.rk
                 RETURNING e.ts INTO done;
             WHEN 'merge', 'upsert_merge' THEN
@@ -102,7 +116,7 @@ BEGIN
                     problem := {{excess_of_kind}}(p, c.rk, new_vals);
                 END IF;
                 IF problem IS NULL THEN
-                    UPDATE {{relation}} AS e SET ts = recorded_ts, props = e.props || c.props, anns = '',
+                    UPDATE {{relation}} AS e SET ts = moment, props = e.props || c.props, anns = '',
                         vals = new_vals
                     WHERE e.pk = p AND e.rk = c.rk
                     RETURNING e.ts INTO done;
@@ -127,17 +141,30 @@ BEGIN
             END IF;
         ELSIF by_actor IS NOT NULL THEN
             INSERT INTO {{history}} (pk, rk, ts, was, actor, op, request, anns, vals)
-            VALUES (p, c.rk, recorded_ts, was_ts, by_actor, recorded_op, in_request, was_anns, was_vals);
+            VALUES (p, c.rk, moment, was_ts, by_actor, recorded_op, in_request, was_anns, was_vals);
         END IF;
         applied := applied || done;
     END LOOP;
     IF failed IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TB001';
     END IF;
+    IF is_insertion AND by_actor IS NOT NULL AND {moments.IS_OVERTAKEN} THEN
+        SELECT greatest(latest, max(h.ts) + 1) INTO latest FROM {{history}} AS h
+        WHERE h.pk = p AND h.rk = ANY (rks) AND h.ts >= moment AND h.op = '{Op.DELETE}';
+    END IF;
+    IF latest > moment THEN
+        RAISE EXCEPTION USING ERRCODE = 'TB003';
+    END IF;
+    IF 'delete' = ANY (ops) THEN
+        PERFORM raise_moment_floor(moment);
+    END IF;
+    RETURN applied::text[];
     EXCEPTION WHEN SQLSTATE 'TB001' THEN
         RETURN ARRAY['TB001', failed || ' ' || failure];
+    WHEN SQLSTATE 'TB003' THEN
+        moment := latest;
     END;
-    RETURN applied::text[];
+    END LOOP;
 END
 $$
 """
@@ -153,6 +180,7 @@ def create_delegated_function(relation: str, kind: AccountKind) -> str:
     """Return SQL that creates the delegated function, called by storage.sql.batch like the one of a local relation."""
     return _DELEGATED.format(
         relation=relation,
+        table_id=table_id_of(relation),
         history=history_of(relation),
         merged_of_kind=_MERGED_OF_KIND[kind],
         excess_of_kind=entities.EXCESS_FUNCTIONS[kind],

@@ -3,9 +3,12 @@
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import cache
+from typing import Final
 
 from django.db import InternalError, OperationalError
+from django.db.models import F
 
 from storage.cluster import ddl, nodes
 from storage.cluster.subject import FORM
@@ -14,10 +17,13 @@ from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.sql import django as sql
+from storage.sql import moments
 from storage.sql.failures import NodeLost
 from storage.sql.relations import deleted_name, relation_of, source_name
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_CALL: Final = timedelta(minutes=1)
 
 
 @cache
@@ -40,6 +46,7 @@ def create(table: Table, kind: AccountKind) -> None:
         spread_helpers()
         run_all(ddl.create(table.pk, kind))
         run_all(ddl.spread(table.pk))
+    Table.objects.filter(pk=table.pk).update(distributed_since=F("created_at"))
 
 
 def spread(table: Table) -> None:
@@ -87,6 +94,9 @@ def renew_function(table: Table) -> None:
             with _all_nodes():
                 spread_helpers()
                 run_all(ddl.renew_function(table.pk, kind, is_spread=spread))
+            # when all calls of the function of a version that took other times have ended
+            former = Table.objects.filter(pk=table.pk, distributed_since=None)
+            former.update(distributed_since=moments.present_time() + _LONGEST_CALL)
 
     renew()
 

@@ -45,10 +45,8 @@ class ClusterReason(AnyReason):
     """Reasons why tables cannot be distributed or gathered, and operations that distributed tables refuse."""
 
     DISTRIBUTED_HAS_NO_IMAGES = _(
-        "The table %(table)s is distributed over several nodes. Changes of its entities can be undone one by one, but"
-        " not together, nor restored or compared."
+        "The table %(table)s is distributed over several nodes and cannot be restored or made equal to another table."
     )
-    DISTRIBUTED_HAS_NO_PAST = _("%(table)s is distributed over several nodes, which have no past in common.")
     DISTRIBUTED_HAS_NO_FEED = (
         "The table %(table)s is distributed over several nodes and has no change feed. Read the feed of the other"
         " tables by their names."
@@ -123,6 +121,7 @@ FORM: Final = RelationForm(
     description="Whether its rows are on several nodes of a cluster.",
     rows_column="distributed_rows",
     bytes_column="distributed_bytes",
+    since_column="distributed_since",
     operations="storage.cluster.relations",
     watch="storage.cluster.node_watch.NodeWatch",
     creation_wait=15.0,  # less than a request has
@@ -133,7 +132,6 @@ FORM: Final = RelationForm(
     unavailable=ClusterReason.NO_COORDINATOR_FOR_NEW_TABLES,
     lacks={
         Ability.IMAGES: ClusterReason.DISTRIBUTED_HAS_NO_IMAGES,
-        Ability.PAST: ClusterReason.DISTRIBUTED_HAS_NO_PAST,
         Ability.FEED: ClusterReason.DISTRIBUTED_HAS_NO_FEED,
         Ability.COMPARISON: ClusterReason.DISTRIBUTED_NOT_COMPARED,
         Ability.COPY: ClusterReason.DISTRIBUTED_NOT_COPIED,
@@ -159,6 +157,7 @@ FORM: Final = RelationForm(
         # the plan of one task is shown
         remote_plan=("Distributed Query", "Job", "Tasks", 0, "Remote Plan", 0, 0, "Plan"),
         remote_count=("Distributed Query", "Job", "Task Count"),
+        everywhere="SELECT success, result FROM run_command_on_all_nodes($${command}$$)",
         dump_refusal=(
             "The database is a Citus cluster, whose nodes pg_dump does not read; back up each node with the tools"
             " of PostgreSQL."

@@ -1,6 +1,6 @@
 """Present or past states of an account or table, for comparison, restoration and branches."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -107,9 +107,7 @@ def find(name: SideName, account: Account) -> Side:
     moment = read_moment(name.at)
     if not name.at:
         side = live(account, name)
-        for it in side.tables.values():
-            if reason := it.form.lacks.get(Ability.COMPARISON):
-                raise SideNotFound(reason, table=it.name)
+        _refuse_incomparable(side.tables.values())
     elif moment is not None:
         side = as_of(account, moment, name)
     else:
@@ -120,6 +118,12 @@ def find(name: SideName, account: Account) -> Side:
         if not snapshot.is_whole:
             return replace(side, known_tables=frozenset(side.tables))
     return replace(side, known_tables=_given_tables(account))
+
+
+def _refuse_incomparable(tables: Iterable[Table | SideTable]) -> None:
+    for table in tables:
+        if reason := table.form.lacks.get(Ability.COMPARISON):
+            raise SideNotFound(reason, table=table.name)
 
 
 def live(account: Account, name: SideName | None = None) -> Side:
@@ -145,6 +149,7 @@ def as_of(
         )
     then = Q(created_at__lte=at) & (Q(deleted_at=None) | Q(deleted_at__gt=at))
     chosen = _chosen(name, _tables(account, then), account)
+    _refuse_incomparable(chosen)
     try:
         pasts = {table.pk: past.find(table, moment) for table in chosen}
     except (OutOfRangeInput, ServerBusy) as error:

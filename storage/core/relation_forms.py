@@ -17,7 +17,7 @@ class Capabilities:
     # the statement that writes also writes to the history of the account; else the function of the relation, which
     # runs where the partition is, writes a history of its own
     records_in_account: bool
-    # it shares its past with the other relations of the account, so that it can be read as of a moment
+    # it shares its past with the other relations of the account, so that snapshots have it as of their moment
     has_past: bool
     merges_in_insert: bool  # an INSERT may have subqueries, as a merge takes them
     has_long_keys: bool  # it may have a child for keys that are too long for an index
@@ -30,8 +30,7 @@ class Capabilities:
 class Ability(Enum):
     """Operation that a form may lack, with the reason for its refusal."""
 
-    IMAGES = "many changes are undone together, or entities restored from images"
-    PAST = "a table is read as of a moment"
+    IMAGES = "a table is made equal to a snapshot or another table"
     FEED = "a table is part of the change feed"
     COMPARISON = "a table is compared"
     COPY = "a table is copied with others"
@@ -54,6 +53,9 @@ class Extension:
     moved: str  # the same, of statements whose function was replaced meanwhile
     remote_plan: tuple[str | int, ...]  # where the node of an explained plan has one of another server
     remote_count: tuple[str | int, ...]  # and how many servers have such a plan
+    everywhere: (
+        str  # SQL that runs a command on all servers; its rows are success and result of each
+    )
     dump_refusal: str  # why pg_dump cannot make a backup of such a database
 
 
@@ -68,6 +70,7 @@ class RelationForm:
     description: str = ""  # the column's description in the management API
     rows_column: str = ""
     bytes_column: str = ""
+    since_column: str = ""  # the time from which on its own history has all changes
     # the path of a module that makes, hides, restores and drops relations of the form, as
     # storage.relations.table_relations does for local ones
     operations: str = ""

@@ -34,7 +34,7 @@ from storage.models import Table
 from storage.sql import counts, pages, previews
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
-from storage.sql.relations import relation_name, relation_of
+from storage.sql.relations import relation_of
 from storage.sql.statement import Lane, Statement
 from storage.tables import adaptive_indexes
 from storage.tables.adaptive_indexes import SlowQuery
@@ -91,8 +91,8 @@ def _page(table: Table, entity_query: EntityQuery, read: Read[T], past: Past | N
 
 
 def _relation(table: Table, past: Past | None) -> str:
-    """Return the relation that a statement reads; for the past, a placeholder of the ordinary name."""
-    return relation_of(table) if past is None else relation_name(table.pk)
+    """Return the relation that a statement reads."""
+    return relation_of(table) if past is None else past.relation
 
 
 def _using(table: Table, wanted: EntityQuery, past: Past | None) -> EntityQuery:

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from django.db.models import Q
 
-from storage.core.relation_forms import Ability
+from storage.core.relation_forms import RelationForm
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, TableNotFound
 from storage.domain.refusals import Reason
@@ -21,6 +21,7 @@ from storage.models import Account, Table
 from storage.relations.record import kept_history
 from storage.sql import django as sql
 from storage.sql import moments
+from storage.sql.forms import history_of
 from storage.sql.past import Past as Past
 from storage.sql.past import as_of
 from storage.sql.record import Record
@@ -49,16 +50,56 @@ def find(table: Table, moment: Moment) -> Past:
         raise OutOfRangeInput(Reason.HISTORY_BEGINS.of(since=_write(kept.since)))
     if at < table.created_at or (table.deleted_at is not None and at >= table.deleted_at):
         raise TableNotFound
-    if reason := table.form.lacks.get(Ability.PAST):
-        raise OutOfRangeInput(reason.of(table=table.name))
-    if table.changes_since is not None and at < table.changes_since:
-        raise OutOfRangeInput(
-            Reason.TABLE_HISTORY_BEGINS.of(table=table.name, since=_write(table.changes_since))
-        )
+    if table.changes_since is not None:
+        _refuse_before(table, moment, table.changes_since)
+    if not table.form.capabilities.records_in_account:
+        return _find_apart(table, moment)
     past = Past(table.pk, source_of(table), kept.after(at), moment)
     if moment.snapshot is None:
         _close(past)
     return past
+
+
+def _refuse_before(table: Table, moment: Moment, since: datetime) -> None:
+    if to_datetime(moment.ticks) < since:
+        raise OutOfRangeInput(Reason.TABLE_HISTORY_BEGINS.of(table=table.name, since=_write(since)))
+
+
+def _find_apart(table: Table, moment: Moment) -> Past:
+    """Return the past of a table with its own history, which begins when it got its form."""
+    since: datetime | None = getattr(table, table.form.since_column)
+    if since is None:
+        raise ServerBusy  # it will be known in a minute
+    _refuse_before(table, moment, since)
+    close_everywhere(table.form, moment, table.pk)
+    relation = relation_of(table)
+    return Past(table.pk, source_of(table), Record(), moment, history_of(relation))
+
+
+_closed: dict[int, int] = {}  # the last moment that was closed on all nodes, by table
+
+
+def close_everywhere(form: RelationForm, moment: Moment, table_id: int) -> None:
+    """Ensure that a moment of a table whose rows are on several nodes can no longer change."""
+    if moment.ticks <= _closed.get(table_id, 0):
+        return
+    assert form.extension is not None
+    if moment.ticks > sql.run(moments.present()):
+        # the clock of a node may be ahead of this one
+        present = sql.run(moments.present_everywhere(form.extension))
+        if present is None:
+            raise ServerBusy
+        if moment.ticks > present:
+            raise OutOfRangeInput(Reason.FUTURE.of(moment=moment))
+    statement = moments.close_everywhere(form.extension, moment, table_id)
+    deadline, pauses = time.monotonic() + _PATIENCE, iter(_PAUSES)
+    while running := sql.run(statement):
+        if time.monotonic() > deadline:
+            raise ServerBusy(Reason.MOMENT_NOT_CLOSED.of(moment=moment))
+        time.sleep(next(pauses, _PAUSES[-1]))
+    if running is None:
+        raise ServerBusy(Reason.NODE_IS_DOWN.of())
+    _closed[table_id] = moment.ticks
 
 
 def _close(past: Past) -> None:
@@ -90,7 +131,7 @@ def closed_present() -> Moment:
 def changes_since(table: Table, moment: Moment) -> Record | None:
     """Return the record of the changes after a moment's snapshot; None if it is incomplete."""
     kept = kept_history(table.account_id)
-    if kept.since is None or not is_readable(table):
+    if kept.since is None or not table.form.capabilities.has_past:
         return None
     # the time of the moment is earlier than its snapshot, by this at least
     at = to_datetime(moment.ticks) + timedelta(seconds=SLACK)
@@ -114,11 +155,6 @@ def find_by_name(
 def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | None = None) -> T:
     """Run a statement that reads entities of the present or a past moment."""
     return sql.run_in_lane(statement if past is None else as_of(statement, past), limit=limit)
-
-
-def is_readable(table: Table) -> bool:
-    """Return whether a table's past can be read, which depends on its form."""
-    return table.form.capabilities.has_past
 
 
 def source_of(table: Table) -> str:

@@ -62,7 +62,6 @@ from storage.sql.failures import Canceled, NodeLost, RolledBack, UnexpectedFailu
 from storage.sql.interruption import interrupt_older
 from storage.sql.lanes import Lanes
 from storage.sql.past import Past, as_of
-from storage.sql.relations import relation_name
 from storage.sql.statement import Statement
 from storage.tables import tables
 
@@ -388,7 +387,7 @@ class Service:
         if moment is not None:
 
             def get_then(then: Past) -> Awaitable[StoredEntity]:
-                return self._lanes.run(as_of(pages.point(relation_name(then.table_id), key, query), then))
+                return self._lanes.run(as_of(pages.point(then.relation, key, query), then))
 
             return await self._as_of(
                 account, table, moment, get_then, lambda _: throughput.READ, includes_deleted=includes_deleted
@@ -428,9 +427,7 @@ class Service:
         if moment is not None:
 
             def walk_then(then: Past) -> Awaitable[Page[StoredEntity]]:
-                steps: Steps[Page[StoredEntity]] = entities.query(
-                    relation_name(then.table_id), query, time.monotonic
-                )
+                steps: Steps[Page[StoredEntity]] = entities.query(then.relation, query, time.monotonic)
                 return self._lanes.walk(steps, partial(as_of, past=then))
 
             return await self._as_of(

@@ -37,6 +37,27 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.close_node_moment(moment bigint, table_id integer) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM node_moment();
+    PERFORM raise_moment_floor(moment);
+    IF moment > pg_sequence_last_value('moment_floor'::regclass) THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT count(*) FROM pg_locks AS l
+        WHERE l.locktype = 'advisory' AND l.classid = 1952542071 AND l.objid = table_id::oid AND l.objsubid = 2
+            AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND l.pid IS DISTINCT FROM pg_backend_pid() AND CASE WHEN l.pid IS NOT NULL THEN (
+                SELECT coalesce(xact_start <= to_timestamp(moment / 10000000.0), true)
+                FROM pg_stat_get_activity(l.pid)
+            ) ELSE true END
+    );
+END
+$$;
+
 CREATE FUNCTION public.cosmos_entity_excess(pk text, rk text, content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
@@ -687,6 +708,21 @@ BEGIN
         PERFORM keep_moment_floor();
     END IF;
     RETURN greatest(ticks, pg_sequence_last_value('moment_floor'::regclass) + 1);
+END
+$$;
+
+CREATE FUNCTION public.node_moment() RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN (CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END);
+EXCEPTION WHEN undefined_table THEN  -- the node is new
+    PERFORM pg_advisory_xact_lock(1952542054);
+    CREATE SEQUENCE IF NOT EXISTS moment_floor AS bigint MINVALUE 0 START 0;
+    CREATE SEQUENCE IF NOT EXISTS moment_noted AS bigint MINVALUE 0 START 0;
+CREATE SEQUENCE IF NOT EXISTS moment_jump_from AS bigint MINVALUE 0 START 0;
+CREATE SEQUENCE IF NOT EXISTS moment_jump_to AS bigint MINVALUE 0 START 0;
+    RETURN (CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END);
 END
 $$;
 
@@ -2228,6 +2264,7 @@ CREATE TABLE public.storage_table (
     changes_since timestamp with time zone,
     declined_indexes jsonb,
     has_comments boolean DEFAULT false NOT NULL,
+    distributed_since timestamp with time zone,
     CONSTRAINT no_metrics_table CHECK (((deleted_at IS NOT NULL) OR (NOT ((folded_name)::text ~~ '$%'::text)))),
     CONSTRAINT storage_table_throughput_check CHECK ((throughput >= 0))
 );
@@ -3671,12 +3708,13 @@ INSERT INTO public.django_migrations VALUES
 	(103, 'storage', '0058_webhook_format', now()),
 	(104, 'storage', '0059_rehearsals', now()),
 	(105, 'storage', '0060_query_shapes', now()),
-	(106, 'usersessions', '0001_initial', now()),
-	(107, 'storage', '0008_squashed_0012_retired_key', now()),
+	(106, 'storage', '0061_node_moments', now()),
+	(107, 'usersessions', '0001_initial', now()),
 	(108, 'storage', '0014_squashed_0035_branch_is_whole', now()),
-	(109, 'storage', '0001_squashed_0007_append_only', now()),
-	(110, 'console', '0007_squashed_0010_column_widths', now()),
-	(111, 'console', '0001_squashed_0005_queries', now());
+	(109, 'storage', '0008_squashed_0012_retired_key', now()),
+	(110, 'storage', '0001_squashed_0007_append_only', now()),
+	(111, 'console', '0007_squashed_0010_column_widths', now()),
+	(112, 'console', '0001_squashed_0005_queries', now());
 
 
 
@@ -3688,7 +3726,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 73, true);
 
 
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 111, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 112, true);
 
 
 

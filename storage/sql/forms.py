@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from storage.core import registry
 from storage.core.relation_forms import LOCAL, Ability, Capabilities, RelationForm
 
-_HISTORY: Final = "_history"
+OWN: Final = "_history"  # the end of the name of a relation's own history
 _LOCAL_PREFIX: Final = LOCAL.prefix
 _LOCAL_CAPABILITIES: Final = LOCAL.capabilities
 OTHERS: Final = registry.relation_forms()  # than the local one
@@ -96,7 +96,7 @@ def waits_elsewhere(text: str) -> bool:
 
 def history_of(relation: str) -> str:
     """Return the name of a relation's own history, which is colocated with it."""
-    return relation + _HISTORY
+    return relation + OWN
 
 
 def locally(ddl: str) -> str:

@@ -1,10 +1,12 @@
 """Clock of Timestamps, and the floor below which none are issued."""
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from django.db.models import DateTimeField, Func
 from django.db.models.expressions import Combinable
 
+from storage.core.relation_forms import Extension
 from storage.domain.entities.moments import Moment
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.sql.failures import IN_DISORDER
@@ -69,6 +71,19 @@ _IS_QUICK_OF_SEVERAL: Final = f"abs({_PRESENT_CLOCK} - e.ts - 500) <= 500"
 _DELETED: Final = (
     f"CASE WHEN {CLOCK} > e.ts AND {_is_usual(CLOCK)} THEN {CLOCK} ELSE entity_deleted_ahead(e.ts) END"
 )
+
+# Writers of relations without has_floor hold this shared lock, with the id of their table, before they take a time: a
+# LOCK TABLE would be sent to all nodes.
+_WRITING: Final = 0x74616D77
+WRITE: Final = f"pg_advisory_xact_lock_shared({_WRITING}, {{table_id}})"
+# a deletion has raised the floor to its Timestamp, later than the one of an insertion that may have waited for it
+IS_OVERTAKEN: Final = f"{_FLOOR} >= moment"
+
+# a transaction that holds a lock may have taken its time up to a moment; one that is prepared has no process
+_MAY_BE_EARLIER: Final = """CASE WHEN l.pid IS NOT NULL THEN (
+                SELECT coalesce(xact_start <= to_timestamp(moment / 10000000.0), true)
+                FROM pg_stat_get_activity(l.pid)
+            ) ELSE true END"""
 
 _JUMPED_FROM: Final = "coalesce(pg_sequence_last_value('moment_jump_from'::regclass), 0)"
 _JUMPED_TO: Final = "coalesce(pg_sequence_last_value('moment_jump_to'::regclass), 0)"
@@ -165,10 +180,7 @@ BEGIN
             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
             AND l.mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
             AND l.pid IS DISTINCT FROM pg_backend_pid()
-            AND CASE WHEN l.pid IS NOT NULL THEN (
-                SELECT coalesce(xact_start <= to_timestamp(moment / 10000000.0), true)
-                FROM pg_stat_get_activity(l.pid)
-            ) ELSE true END
+            AND {_MAY_BE_EARLIER}
     );
 END
 $$;
@@ -184,10 +196,43 @@ BEGIN
 END
 $$;
 """
+# for nodes that have relations without has_floor; each has a floor of its own
+CREATE_NODE_FUNCTIONS: Final = f"""
+-- returns the present Timestamp of this node
+CREATE OR REPLACE FUNCTION node_moment() RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN {PRESENT};
+EXCEPTION WHEN undefined_table THEN  -- the node is new
+    PERFORM pg_advisory_xact_lock({_LOCK});
+    CREATE SEQUENCE IF NOT EXISTS moment_floor AS bigint MINVALUE 0 START 0;
+    {CREATE_NOTES.strip()}
+    RETURN {PRESENT};
+END
+$$;
+-- returns how many transactions of this node may still write up to the moment; null: its clock is wrong
+CREATE OR REPLACE FUNCTION close_node_moment(moment bigint, table_id integer) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM node_moment();
+    PERFORM raise_moment_floor(moment);
+    IF moment > {_FLOOR} THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT count(*) FROM pg_locks AS l
+        WHERE l.locktype = 'advisory' AND l.classid = {_WRITING} AND l.objid = table_id::oid AND l.objsubid = 2
+            AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND l.pid IS DISTINCT FROM pg_backend_pid() AND {_MAY_BE_EARLIER}
+    );
+END
+$$;
+"""
 CREATE: Final = f"""
 CREATE SEQUENCE moment_floor AS bigint MINVALUE 0 START 0;
 {CREATE_NOTES}
 {CREATE_FUNCTIONS}
+{CREATE_NODE_FUNCTIONS}
 """
 _CREATE_IN_ORDER: Final = f"""
 CREATE OR REPLACE FUNCTION {{history}}_in_order(table_id bigint, p text, r text, ticks bigint) RETURNS bigint
@@ -209,6 +254,7 @@ END
 $$
 """
 DROP: Final = """
+DROP FUNCTION close_node_moment; DROP FUNCTION node_moment;
 DROP FUNCTION entity_deleted_ahead; DROP FUNCTION close_moment; DROP FUNCTION next_moment;
 DROP FUNCTION keep_moment_floor; DROP FUNCTION raise_moment_floor; DROP SEQUENCE moment_floor;
 DROP SEQUENCE moment_noted;
@@ -290,6 +336,29 @@ def close(moment: Moment, relation: str, latest: int = 0) -> Statement[str | Non
 
     text = "SELECT array_to_string(close_moment($1::bigint, $2::bigint, $3::text::regclass), ',')"
     return Statement(text, (str(moment.ticks), str(latest), relation), Lane.KEY, read)
+
+
+def close_everywhere(extension: Extension, moment: Moment, table_id: int) -> Statement[int | None]:
+    """Return the statement that closes a moment on all servers, for a relation without has_floor.
+
+    It yields the number of transactions that may still write up to the moment; None if not all servers have
+    closed it.
+    """
+    text = extension.everywhere.format(command=f"SELECT close_node_moment({moment.ticks}, {table_id})")
+    return Statement(text, (), Lane.KEY, lambda result: _total(result, sum))
+
+
+def present_everywhere(extension: Extension) -> Statement[int | None]:
+    """Return the statement for the latest present time of all servers; None if not all of them have answered."""
+    text = extension.everywhere.format(command="SELECT node_moment()")
+    return Statement(text, (), Lane.KEY, lambda result: _total(result, max))
+
+
+def _total(result: Result, combine: Callable[[Iterable[int]], int]) -> int | None:
+    rows = range(result.ntuples)
+    if not all(text_at(result, row, 0) == "t" and result.get_value(row, 1) for row in rows):
+        return None
+    return combine(integer_at(result, row, 1) for row in rows)
 
 
 def are_running(transactions: str) -> Statement[bool]:

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from storage.domain.entities.moments import Moment
 from storage.sql.content import content
+from storage.sql.forms import OWN
 from storage.sql.history import Op
 from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS
 from storage.sql.record import Record, is_of
@@ -28,6 +29,12 @@ class Past:
     source: str
     record: Record
     moment: Moment
+    history: str = ""  # the relation's own, whose changes are not in the record
+
+    @property
+    def relation(self) -> str:
+        """Return the relation that statements name."""
+        return self.history.removesuffix(OWN) or relation_name(self.table_id)
 
 
 _LIVE: Final = """
@@ -48,14 +55,26 @@ CROSS JOIN LATERAL ({first}) AS c
 WHERE c.was IS NOT NULL AND (SELECT e.ts FROM {source} AS e WHERE e.pk = g.pk AND e.rk = g.rk) IS NULL
 ORDER BY g.pk, g.rk
 """
+# An entity without a later change is in the source only, one with a later change in the history only, so that nothing is
+# joined. A deletion in the same moment as an insertion was before it.
+_APART: Final = f"""
+SELECT pk, rk, ts, props, anns, vals FROM {{source}} WHERE ts <= {{ticks}}
+UNION ALL
+SELECT c.pk, c.rk, c.was AS ts, entity_projection({content("c.")}) AS props, c.anns, c.vals
+FROM (
+    SELECT DISTINCT ON (pk, rk) pk, rk, was, anns, vals FROM {{history}} WHERE ts > {{ticks}}
+    ORDER BY pk, rk, ts, op <> '{Op.DELETE}'
+) AS c
+WHERE c.was IS NOT NULL
+"""
 _BEGINNING: Final = re.compile(r"\s*(EXPLAIN \(.*?\))?\s*(WITH\b)?")
 
 
 def as_of(statement: Statement[T], past: Past) -> Statement[T]:
     """Make a statement read a table's past instead of its present."""
     parameters = list(statement.parameters)
-    rows = _rows(past, parameters) if past.record else f"SELECT * FROM {past.source}"
-    text = with_expressions(statement.text, f"{relation_name(past.table_id)} AS NOT MATERIALIZED ({rows})")
+    rows = _rows(past, parameters) if past.record or past.history else f"SELECT * FROM {past.source}"
+    text = with_expressions(statement.text, f"{past.relation} AS NOT MATERIALIZED ({rows})")
     return Statement(text, tuple(parameters), statement.lane, statement.read)
 
 
@@ -81,6 +100,8 @@ def _rows(past: Past, parameters: list[str | bytes | None]) -> str:
     """Return the query of a table's past rows, adding its parameters."""
     parameters.append(str(past.moment.ticks))
     ticks = f"${len(parameters)}::bigint"
+    if past.history:
+        return _APART.format(source=past.source, history=past.history, ticks=ticks)
     after = changed_after(past.moment, parameters)
 
     def first(of: str, if_: str = "true") -> str:

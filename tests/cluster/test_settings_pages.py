@@ -55,7 +55,7 @@ def test_is_distributed_and_brought_back_by_a_job(cluster, visit, add_entity):
     assert Table.objects.get().distributed
     assert "hx-get" not in card(alice)
     assert "are on the nodes of the cluster" in card(alice)
-    assert "past-button" not in alice.get("/ui/a/acme/t/people/").content.decode()
+    assert "past-button" in alice.get("/ui/a/acme/t/people/").content.decode()
     past = alice.get("/ui/a/acme/t/people/", {"asof": "2026-01-01T00:00:00Z"})
     assert past.status_code == 422, past.status_code
     assert "This time cannot be shown" in text(past)

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
+from psycopg.types.string import BytesBinaryDumper
 
 from storage.accounts import account_settings, accounts
 from storage.compare import applying, comparing
@@ -74,10 +75,15 @@ def recorded(table, change):
     return statements.change(relation_name(table.pk), change, history.recorder(table.account, SERVER))
 
 
+class EncodedDumper(BytesBinaryDumper):
+    oid = 0  # the server knows the type from the statement
+
+
 @contextmanager
 def another(*statements):
     """Another connection, in a transaction in which these statements were executed."""
     with psycopg.connect(settings.LANES_CONNINFO, cursor_factory=psycopg.RawCursor) as connection:
+        connection.adapters.register_dumper(bytes, EncodedDumper)
         for statement in statements:
             connection.execute(statement.text.encode(), statement.parameters)
         yield connection
