@@ -42,7 +42,7 @@ from storage.entities import entities
 from storage.entities.writing import WriteMode, WriteResult, write_images, write_many
 from storage.jobs.kinds import Failure
 from storage.models import Account, Table
-from storage.relations import history, table_relations
+from storage.relations import history
 from storage.remote.azurite import AzuriteFile
 from storage.remote.client import (
     TRANSACTION_BYTES,
@@ -461,7 +461,6 @@ class AccountSide:
         """Delete entities, in the caller's transaction."""
         table_row = self._table(table)
         accounts.writable(self._account)
-        table_relations.refuse_without_images(table_row)
         recorder = history.recorder(self._account, self._by)
         images = [Image(*it.key, it.timestamp, None) for it in entities.get_many(table_row, keys)]
         if not images:

@@ -53,9 +53,7 @@ class Extension:
     moved: str  # the same, of statements whose function was replaced meanwhile
     remote_plan: tuple[str | int, ...]  # where the node of an explained plan has one of another server
     remote_count: tuple[str | int, ...]  # and how many servers have such a plan
-    everywhere: (
-        str  # SQL that runs a command on all servers; its rows are success and result of each
-    )
+    everywhere: str  # SQL that runs a command on all servers; its rows are success and result of each
     dump_refusal: str  # why pg_dump cannot make a backup of such a database
 
 

@@ -13,6 +13,7 @@ from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import EntityAlreadyExists, OperationTimedOut, StorageError
 from storage.domain.requests.outcomes import is_server_failure
+from storage.entities import images
 from storage.metrics import table_use
 from storage.models import Table
 from storage.relations import history, table_relations
@@ -20,6 +21,7 @@ from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql import pages, restoring
 from storage.sql.failures import Canceled
+from storage.sql.forms import capabilities
 from storage.sql.history import Recorder
 from storage.sql.long_keys import is_long
 from storage.sql.relations import relation_of
@@ -160,15 +162,20 @@ def write_images(
     concurrent writes roll it back. Raises OperationTimedOut if a single image takes too long.
     """
 
+    is_joined = capabilities(relation).joins_partitions
+
     def write(part: P) -> Chunk:
         if has_long:
             sql.run_in_lane(restoring.make_room(relation, part))
-        chunk = sql.run_in_lane(restoring.apply(relation, part, recorder, has_long=has_long))
+        if is_joined:
+            chunk = sql.run_in_lane(restoring.apply(relation, part, recorder, has_long=has_long))
+        else:
+            chunk = images.write(relation, part, recorder)
         if note is not None:
             note(chunk, part)
         return chunk
 
-    return _write_in_halves(source, write if note is None else sql.repeatable(write))
+    return _write_in_halves(source, write if is_joined and note is None else sql.repeatable(write))
 
 
 def _write_in_halves(source: P, write: Callable[[P], Chunk]) -> Chunk:

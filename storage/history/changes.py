@@ -190,14 +190,19 @@ def _groups(
 
 
 def _records(
-    account: Account, selection: Selection, since: datetime | None = None, until: datetime | None = None
+    account: Account,
+    selection: Selection,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    *,
+    most: int | None = _MOST_APART,
 ) -> list[Record]:
-    """Return the records that may contain the changes."""
+    """Return the records that may contain the changes, of the ``most`` last written tables with their own."""
     local = recorded_changes(account.pk, since, until)
     tables = Table.objects.recording_apart().filter(account=account)
     if selection.tables is not None:
         tables = tables.filter(pk__in=selection.tables)
-    latest = tables.order_by(F("written_at").desc(nulls_last=True))[:_MOST_APART]
+    latest = tables.order_by(F("written_at").desc(nulls_last=True))[:most]
     return [*([local] if local else []), *(statements.beside(it.pk, _history(it)) for it in latest)]
 
 
@@ -225,14 +230,17 @@ def histogram(
 
 def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:
     """Count the matching changes by table id; raises OperationTimedOut."""
-    return _count(account, wanted, "tbl")
+    return _count(account, wanted, "tbl", most=None)
 
 
-def _count(account: Account, change_filter: ChangeFilter, column: str) -> Counter[int]:
+def _count(
+    account: Account, change_filter: ChangeFilter, column: str, *, most: int | None = _MOST_APART
+) -> Counter[int]:
     counted: Counter[int] = Counter()
     selection = select(account, change_filter)
     if selection is not None:
-        for record in _records(account, selection, change_filter.since, change_filter.until):
+        since, until = change_filter.since, change_filter.until
+        for record in _records(account, selection, since, until, most=most):
             counted.update(run_limited(statements.count(record, selection, column)))
     return counted
 
@@ -291,19 +299,6 @@ def with_images(
     except TableNotFound:  # it is dropped
         changes = run_limited(statements.with_images(NO_TABLE, named, record, selection, top))
     return name_actors(account.pk, changes)
-
-
-def recorded_apart(
-    account: Account, table: Table, change_filter: ChangeFilter, top: int
-) -> list[RecordedChange]:
-    """Return the first matching changes of a table with its own history, including those before it had one."""
-    change_filter = replace(change_filter, table="", table_id=table.pk, span=None)
-    changes = with_images(account, table, change_filter, top)
-    selection, record = select(account, change_filter), recorded_changes(account.pk, change_filter.since)
-    if selection is None or not record:
-        return changes
-    former = statements.with_images(NO_TABLE, (table.name, table.pk), record, selection, top)
-    return [*name_actors(account.pk, run_limited(former)), *changes][:top]
 
 
 def _complete(table: Table, change: RecordedChange) -> RecordedChange:

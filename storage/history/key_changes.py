@@ -16,9 +16,9 @@ from storage.history import versions
 from storage.models import EntityMove, Table
 from storage.relations import history
 from storage.sql import django as sql
-from storage.sql import entities as statements
+from storage.sql import pages
 from storage.sql.history import Recorder
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 from storage.sql.restoring import Images
 
 # the keys that comments were moved to or from, with those at the other ends of these moves
@@ -72,7 +72,7 @@ def follow(table: Table, moves: Moves, written: Iterable[EntityKey], recorder: R
     touched = list(dict.fromkeys(it for key in written for it in _reachable(moves, key)))
     if not touched:
         return
-    present = sql.run(statements.present(relation_name(table.pk), touched))
+    present = sql.walk(pages.get_many(relation_of(table), touched))
     ours = set(touched)
     if recorder is not None:
         latest = versions.newest_of(table.account_id, [(table.pk, key) for key in touched])

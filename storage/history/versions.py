@@ -67,9 +67,13 @@ def newest_of(
     kept = kept_history(account_id).after()
     if not (keys and kept):
         return {}
-    names = dict(Table.objects.filter(pk__in={it for it, _ in keys}).values_list("pk", "name"))
-    latest_changes = name_actors(account_id, sql.run_in_lane(latest(kept, names, list(keys))))
-    return {(it.table_id, it.key): it for it in latest_changes}
+    tables = Table.objects.in_bulk({it for it, _ in keys})
+    apart = {pk: it for pk, it in tables.items() if not it.form.capabilities.records_in_account}
+    recorded = [it for it in keys if it[0] not in apart]
+    names = {pk: it.name for pk, it in tables.items()}
+    changes = name_actors(account_id, sql.run_in_lane(latest(kept, names, recorded))) if recorded else []
+    changes += filter(None, (newest(apart[table], key) for table, key in keys if table in apart))
+    return {(it.table_id, it.key): it for it in changes}
 
 
 def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:

@@ -286,6 +286,19 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
     deadlocking.
     """
     rows = [_row(relation, index, change) for index, change in enumerate(changes)]
+    return _apply(relation, rows, recorder)
+
+
+def apply_rows(
+    relation: str, rows: Sequence[ChangeRow], recorder: Recorder | None = None
+) -> Statement[list[int]]:
+    """Apply the rows of changes, as ``apply`` does."""
+    return _apply(relation, [(row.operation(relation), row) for row in rows], recorder)
+
+
+def _apply(
+    relation: str, rows: Sequence[tuple[str, ChangeRow]], recorder: Recorder | None
+) -> Statement[list[int]]:
     order = sorted(range(len(rows)), key=lambda index: rows[index][1].key.row_key)
     operations, ordered = zip(*[rows[index] for index in order], strict=True)
     only_inserts = set(operations) == {"insert"}

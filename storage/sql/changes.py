@@ -1,7 +1,7 @@
 """Recorded changes of an account: lists, counts over time, and images that undo them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from storage.domain.access.actor import Actor, ActorKind
@@ -16,7 +16,7 @@ from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.sql import arrays
 from storage.sql.content import content
-from storage.sql.record import Record, is_of
+from storage.sql.record import KEY_HASH, Record, is_of
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
@@ -361,6 +361,52 @@ SELECT pk, rk,
     (array_agg(vals ORDER BY seq) FILTER (WHERE seq > newer))[1]
 FROM chain GROUP BY pk, rk
 """
+
+
+# Changes in a relation's own history that an undo has to look at: the selected ones and what came after them, and all
+# changes of an entity that has selected ones in the record of the account.
+_OWN: Final = "pg_temp.own_changes"
+_COLUMNS: Final = "seq, tbl, ts, was, actor, op, request, pk, rk, anns, vals"
+_CREATE_OWN: Final = """
+CREATE TEMPORARY TABLE own_changes (
+    seq bigint, xid xid8, tbl bigint, ts bigint, was bigint, actor integer, op "char", request uuid,
+    pk text COLLATE "C", rk text COLLATE "C", anns text, vals text
+)
+"""
+_FILL_OWN: Final = f"""
+INSERT INTO {_OWN} ({_COLUMNS})
+SELECT h.{_COLUMNS.replace(", ", ", h.")} FROM {{own}} AS h
+JOIN ({{selected}}) AS s ON h.pk = s.pk AND h.rk = s.rk AND h.seq >= s.first
+"""
+_SELECTED: Final = "SELECT pk, rk, min(seq) AS first FROM {own} AS h WHERE {condition} GROUP BY pk, rk"
+_FORMER: Final = "SELECT DISTINCT pk, rk, 0::bigint AS first FROM ({former}) AS h OFFSET 0"
+_INDEX_OWN: Final = f"CREATE INDEX ON {_OWN} ({KEY_HASH.format(row='')}, seq)"
+
+
+def undoing_apart(table_id: int, record: Record, own: Record, selection: Selection) -> Images:
+    """Return the images of ``undoing`` for a table with its own history, which is read after the record."""
+    binder = Binder()
+    condition = f"h.tbl = {table_id} AND {selection.condition(binder)}"
+
+    def statement(text: str) -> Statement[object]:
+        parameters = tuple(binder.parameters) if "$" in text else ()
+        return Statement(text, parameters, Lane.FILTER, lambda _: None)
+
+    (history,) = own.segments
+    before = [f"DROP TABLE IF EXISTS {_OWN}", _CREATE_OWN]
+    if selection.span is None:  # else it has changes of before only
+        before.append(
+            _FILL_OWN.format(own=history, selected=_SELECTED.format(own=history, condition=condition))
+        )
+    if record:
+        former = record.changes("h.pk, h.rk", condition)
+        before += [
+            f"DELETE FROM {_OWN} WHERE (pk, rk) IN ({former})",
+            _FILL_OWN.format(own=history, selected=_FORMER.format(former=former)),
+        ]
+    statements = [statement(text) for text in (*before, _INDEX_OWN, f"ANALYZE {_OWN}")]
+    images = undoing(table_id, Record((*record.segments, _OWN)), selection)
+    return replace(images, before=statements)
 
 
 def undoing(table_id: int, record: Record, selection: Selection) -> Images:

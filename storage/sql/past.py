@@ -55,8 +55,8 @@ CROSS JOIN LATERAL ({first}) AS c
 WHERE c.was IS NOT NULL AND (SELECT e.ts FROM {source} AS e WHERE e.pk = g.pk AND e.rk = g.rk) IS NULL
 ORDER BY g.pk, g.rk
 """
-# An entity without a later change is in the source only, one with a later change in the history only, so that nothing is
-# joined. A deletion in the same moment as an insertion was before it.
+# An entity without a later change is in the source only, another in the history only, so that nothing is joined.
+# A deletion in the same moment as an insertion was before it.
 _APART: Final = f"""
 SELECT pk, rk, ts, props, anns, vals FROM {{source}} WHERE ts <= {{ticks}}
 UNION ALL

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar, final
 
-from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.entities.entity import EntityKey, Fragments, StoredEntity, encode_entity_key
 from storage.domain.entities.restoring import Effect, Sample, Skip, Skipped
 from storage.sql import arrays, moments
 from storage.sql.content import content
@@ -24,6 +24,9 @@ class Images:
     # A query, without placeholders, of the keys that entities had before and after changes of their keys. The images of
     # such keys are applied together or not at all: otherwise an entity could be under both, or none.
     moves: str = ""
+    before: Sequence[
+        Statement[object]
+    ] = ()  # statements that make relations of the session, which the query reads
 
 
 # expected, though no entity has it: the entity is known to have newer work, and is left alone
@@ -435,6 +438,42 @@ def inserts_long(images: Sequence[Image]) -> bool:
     return any(
         it.expected is None and it.content is not None and is_long(EntityKey(it.partition_key, it.row_key))
         for it in images
+    )
+
+
+class ListedImage(NamedTuple):
+    """Image with its number, which linked images share, and its parts as in a row."""
+
+    number: int
+    key: EntityKey
+    expected: int | None
+    stored: StoredEntity | None
+    fragments: Fragments
+
+
+_LISTED_ROWS: Final = """
+SELECT number, pk, rk, expected, vals, CASE WHEN vals IS NOT NULL THEN entity_projection(vals) END
+FROM ({given}) AS given ORDER BY pk COLLATE "C", rk COLLATE "C"
+"""
+
+
+def listed(source: Source) -> Statement[list[ListedImage]]:
+    """Return the statement for images in the order of their keys."""
+    given = _given(source)
+
+    def read(result: Result) -> list[ListedImage]:
+        return [_read_image(result, row) for row in range(result.ntuples)]
+
+    return Statement(_LISTED_ROWS.format(given=given.text), given.parameters, Lane.KEY, read)
+
+
+def _read_image(result: Result, row: int) -> ListedImage:
+    key = EntityKey(text_at(result, row, 1), text_at(result, row, 2))
+    expected, content, projection = (result.get_value(row, column) for column in (3, 4, 5))
+    fragments = Fragments((projection or b"{}").decode(), (content or b"").decode())
+    stored = _stored(key, None, content)
+    return ListedImage(
+        integer_at(result, row, 0), key, None if expected is None else int(expected), stored, fragments
     )
 
 

@@ -9,11 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db import transaction
-
 from storage.accounts import accounts
 from storage.activity.undoing import check_first, find_account
-from storage.core.relation_forms import Ability
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Capability
 from storage.domain.values.ticks import to_datetime
@@ -24,13 +21,13 @@ from storage.jobs import jobs
 from storage.jobs.kinds import JobRequest, Run, Step
 from storage.jobs.starters import NeededAccess
 from storage.models import Account, Activity, Job, Table
-from storage.relations import table_relations
 from storage.relations.record import recorded_changes
 from storage.sql import changes as statements
 from storage.sql import restoring
-from storage.sql.relations import relation_name
+from storage.sql.forms import history_of
+from storage.sql.relations import relation_name, relation_of
 from storage.sql.restoring import Images
-from storage.undo import single_undo
+from storage.undo import reverting
 from storage.undo.outcome_jobs import (
     OutcomeJob,
     OutcomeState,
@@ -64,11 +61,11 @@ def preview(account: Account, criteria: ChangeFilter, *, sample: int = 5) -> Und
 
 
 def _preview_table(account: Account, table: Table, criteria: ChangeFilter, sample: int) -> TableOutcome:
-    if Ability.IMAGES in table.form.lacks:
-        return single_undo.preview(account, table, criteria)
     images = _images(account, table, criteria)
     if images is None:
         return TableOutcome(table.name, table)
+    if not table.form.capabilities.joins_partitions:
+        return reverting.preview_apart(table, images, sample, PREVIEW_LIMIT)
     counted, samples = changes.run_limited(
         restoring.preview(relation_name(table.pk), images, sample),
         PREVIEW_LIMIT,
@@ -119,12 +116,6 @@ class _UndoJob(OutcomeJob[Arguments]):
         account, criteria = accounts.writable(run.account), run.arguments.read_closed_filter()
         existing = _existing(account, changes.count_by_table(account, criteria))
         for table in existing:
-            if Ability.IMAGES in table.form.lacks and table.name not in progress.done:
-                with transaction.atomic():
-                    single_undo.apply(account, table, criteria, progress.outcome.table(table.name), by=run.by)
-                    progress.done.append(table.name)
-                    progress.save()
-                continue
             images = None if table.name in progress.done else _images(account, table, criteria)
             if images is not None:
                 outcome = progress.outcome.table(table.name)
@@ -158,19 +149,22 @@ def request(
 
 def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
     tables = Table.objects.filter(pk__in=counts, account=account, deleted_at=None).select_related("account")
-    existing = list(tables.order_by("pk"))
-    for table in existing:
-        if counts[table.pk] > 1:
-            table_relations.refuse_without_images(table)
-    return existing
+    return list(tables.order_by("pk"))
 
 
 def _images(account: Account, table: Table, criteria: ChangeFilter) -> Images | None:
     selection = changes.select(account, replace(criteria, table="", table_id=table.pk))
     record = recorded_changes(account.pk, criteria.since)
-    if selection is None or not record:
+    if selection is None:
         return None
-    return key_changes.linked(table, statements.undoing(table.pk, record, selection))
+    if not table.form.capabilities.records_in_account:
+        own = statements.beside(table.pk, history_of(relation_of(table)))
+        images = statements.undoing_apart(table.pk, record, own, selection)
+    elif record:
+        images = statements.undoing(table.pk, record, selection)
+    else:
+        return None
+    return key_changes.linked(table, images)
 
 
 def _describe(criteria: ChangeFilter) -> dict[str, object]:

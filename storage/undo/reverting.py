@@ -1,7 +1,9 @@
 """Application of images by recorded writes that never overwrite newer changes."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final, Protocol
 
@@ -11,16 +13,18 @@ from storage.accounts import accounts
 from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key, read_stored
 from storage.domain.entities.fits import find_misfit
-from storage.domain.entities.restoring import Skip, Skipped
+from storage.domain.entities.restoring import Effect, Sample, Skip, Skipped
+from storage.domain.errors import OperationTimedOut
 from storage.domain.values.kinds import AccountKind
 from storage.entities import writing
+from storage.entities.images import count, judge
 from storage.history import key_changes
 from storage.metrics import table_use
 from storage.models import Table
-from storage.relations import history, table_relations
+from storage.relations import history
 from storage.sql import django as sql
 from storage.sql import restoring
-from storage.sql.relations import relation_name
+from storage.sql.relations import relation_of
 from storage.sql.restoring import Chunk, Content, Images, Span
 from storage.undo.outcomes import EXAMPLES, TableOutcome
 
@@ -46,8 +50,7 @@ def apply_images(
 ) -> TableOutcome:
     """Make entities equal to their images if they still have the expected version."""
     account = accounts.writable(table.account)
-    table_relations.refuse_without_images(table)
-    relation, outcome = relation_name(table.pk), TableOutcome(table.name, table) if into is None else into
+    relation, outcome = relation_of(table), TableOutcome(table.name, table) if into is None else into
     recorder = history.recorder(account, by)
     moves = key_changes.read_moves(table)
 
@@ -85,6 +88,23 @@ def preview_images(
         _count(restoring.COLLECTED, into, limit)
 
 
+def preview_apart(table: Table, images: Images, sample: int, limit: timedelta) -> TableOutcome:
+    """Preview the effects of images in a table whose rows are on several servers; raises OperationTimedOut."""
+    outcome, deadline = TableOutcome(table.name, table), time.monotonic() + limit.total_seconds()
+    shown: dict[Effect, list[Sample]] = {effect: [] for effect in Effect if effect is not Effect.UNCHANGED}
+    with _collected(images, outcome, None):
+        for span in sql.run(restoring.spans()):
+            judged = judge(relation_of(table), span)
+            outcome.add(replace(count(judged), examples=[]))
+            for it in judged:
+                if len(shown.get(it.effect, ())) < sample and it.effect in shown:
+                    shown[it.effect].append(it.sample)
+            if time.monotonic() > deadline:
+                raise OperationTimedOut
+    outcome.samples = sorted((it for several in shown.values() for it in several), key=lambda it: it.key)
+    return outcome
+
+
 def _count(images: Images, outcome: TableOutcome, limit: timedelta) -> None:
     counted = sql.run_limited(restoring.count(images), limit)
     outcome.add(counted)
@@ -102,6 +122,8 @@ def _collected(
         sql.execute(restoring.DROP)
         sql.execute(restoring.CREATE)
         try:
+            for statement in images.before:
+                sql.run_limited(statement, COLLECTION_LIMIT)
             has_long = sql.run_limited(
                 restoring.collect(images), COLLECTION_LIMIT, settings=restoring.settings_of(images)
             )
