@@ -16,7 +16,9 @@ registry.leave_out(OPTIONS.without)
 ROOT = Path(__file__).parents[1]  # the root of a checkout; a wheel has the same folders beside each other
 
 SERVER_SECRET = secret.read(OPTIONS)
+FORMER_SECRET = secret.read_former(OPTIONS)
 SECRET_KEY = secret.derive(SERVER_SECRET, "django") if SERVER_SECRET else secrets.token_hex()
+SECRET_KEY_FALLBACKS = [secret.derive(FORMER_SECRET, "django")] if FORMER_SECRET else []
 DEBUG = False
 ALLOWED_HOSTS = ["*"]  # any name may point to this server; no link is ever built from it
 
@@ -191,7 +193,9 @@ SESSION_COOKIE_AGE = 14 * 24 * 3600
 CSRF_FAILURE_VIEW = "console.site.errors.untrusted"
 SECOND_FACTOR_REQUIRED = OPTIONS.second_factor_required
 MFA_ADAPTER = "console.people.mfa.MfaAdapter"
-MFA_KEY = secret.derive(SERVER_SECRET, "mfa") if SERVER_SECRET else secrets.token_hex(32)
+MFA_KEYS = tuple(secret.derive(it, "mfa") for it in (SERVER_SECRET, FORMER_SECRET) if it) or (
+    secrets.token_hex(32),
+)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_RATE_LIMITS = {"webauthn_login": "30/m/ip"}

@@ -4,13 +4,14 @@ import base64
 import ipaddress
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any, ClassVar, Final
 
 from allauth.account.authentication import get_authentication_records
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -74,11 +75,11 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     }
 
     def encrypt(self, text: str) -> str:
-        return _cipher(settings.MFA_KEY).encrypt(text.encode()).decode()
+        return _cipher(settings.MFA_KEYS).encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
         try:
-            return _cipher(settings.MFA_KEY).decrypt(encrypted_text).decode()
+            return _cipher(settings.MFA_KEYS).decrypt(encrypted_text).decode()
         except InvalidToken:
             # encrypted with another TABLERO_SECRET: return a secret that no code matches
             logger.error("The secret of a second factor cannot be decrypted: TABLERO_SECRET has changed.")
@@ -107,6 +108,15 @@ def _is_address(host: str) -> bool:
     return True
 
 
+def reseal() -> None:
+    """Encrypt the secrets of apps and recovery codes with the present secret of the server."""
+    for factor in Authenticator.objects.exclude(type=Authenticator.Type.WEBAUTHN):
+        for name in {"secret", "seed"} & factor.data.keys():
+            with suppress(InvalidToken):
+                factor.data[name] = _cipher(settings.MFA_KEYS).rotate(factor.data[name]).decode()
+        factor.save(update_fields=("data",))
+
+
 @cache
-def _cipher(key: str) -> Fernet:
-    return Fernet(base64.urlsafe_b64encode(bytes.fromhex(key)))
+def _cipher(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(bytes.fromhex(key))) for key in keys])

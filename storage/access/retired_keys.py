@@ -66,5 +66,10 @@ def end(account: Account, which: int, *, by: Actor = SERVER) -> bool:
     return True
 
 
+def reseal() -> None:
+    rows = RetiredKey.objects.select_related("account")
+    sealed_keys.reseal(rows, lambda row: row.account.name, "sealed")
+
+
 def tidy(now: datetime) -> None:
     RetiredKey.objects.filter(accepted_until__lt=now - RETENTION).delete()

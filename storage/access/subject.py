@@ -1,7 +1,7 @@
 """Declaration of the subject "access": see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Place, Section, StyleSheet, Subject
+from storage.core.subject import Hook, Page, Place, Section, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -72,6 +72,7 @@ SUBJECT = Subject(
     verbs=AccessVerb,
     notices=AccessNotice,
     tidying={"keys": "storage.access.retired_keys.tidy"},
+    hooks={Hook.RESEAL: "storage.access.retired_keys.reseal"},
     pages=(
         Page(
             Place.ACCOUNT,

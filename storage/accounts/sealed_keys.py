@@ -3,8 +3,10 @@
 import base64
 import binascii
 import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -102,11 +104,24 @@ def seal(name: str, key: bytes) -> bytes:
     return nonce + _cipher().encrypt(nonce, key, name.encode())
 
 
+def reseal(rows: Iterable[Any], name_of: Callable[[Any], str], *fields: str) -> None:
+    """Seal fields of rows with the present secret; what a lost secret has sealed stays as it is."""
+    for row in rows:
+        with suppress(SealedOtherwise):
+            for field in fields:
+                setattr(row, field, seal(name_of(row), unseal_as(name_of(row), getattr(row, field))))
+            row.save(update_fields=fields)
+
+
+def reseal_accounts() -> None:
+    reseal(Account.objects.all(), lambda account: account.name, "primary_key_sealed", "secondary_key_sealed")
+
+
 def _unseal(name: str, sealed: bytes) -> bytes:
-    try:
-        return _cipher().decrypt(sealed[:NONCE_LENGTH], sealed[NONCE_LENGTH:], name.encode())
-    except InvalidTag:
-        raise SealedOtherwise(Reason.ACCOUNT_SEALED_OTHERWISE, account=name) from None
+    for cipher in (_cipher(), *([_cipher_of(settings.FORMER_SECRET)] if settings.FORMER_SECRET else [])):
+        with suppress(InvalidTag):
+            return cipher.decrypt(sealed[:NONCE_LENGTH], sealed[NONCE_LENGTH:], name.encode())
+    raise SealedOtherwise(Reason.ACCOUNT_SEALED_OTHERWISE, account=name)
 
 
 def _cipher() -> AESGCM:
@@ -115,6 +130,6 @@ def _cipher() -> AESGCM:
     return _cipher_of(settings.SERVER_SECRET)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _cipher_of(secret: bytes) -> AESGCM:
     return AESGCM(HKDF(SHA256(), 32, salt=None, info=b"tablero account keys").derive(secret))

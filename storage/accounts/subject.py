@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Periodic, Place, Section, StyleSheet, Subject
+from storage.core.subject import Hook, Page, Periodic, Place, Section, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -98,6 +98,7 @@ SUBJECT = Subject(
             late_after=timedelta(minutes=10),
         ),
     ),
+    hooks={Hook.RESEAL: "storage.accounts.sealed_keys.reseal_accounts"},
     pages=(
         Page(Place.ACCOUNT, 10, "accounts:overview", _("Overview"), "activity", letter="O"),
         Page(

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from storage.accounts import accounts, sealed_keys
+from storage.accounts.refusals import SealedOtherwise
 from storage.activity import activity
 from storage.copies import progress
 from storage.copies.copying import (
@@ -300,6 +301,18 @@ def _opening(run: Run[Arguments], copying: Copying) -> Iterator[Side]:
         yield side
     finally:
         side.close()
+
+
+def reseal() -> None:
+    """Seal the credentials of unfinished copies with the present secret of the server."""
+    kinds = (COPY_IN_JOB.name, COPY_OUT_JOB.name)
+    for job in Job.objects.filter(kind__in=kinds, ended_at=None).select_related("account"):
+        if job.account is not None and (text := job.arguments.get("secret")):
+            name = _sealed_for(job.account)
+            with suppress(SealedOtherwise):
+                sealed = sealed_keys.seal(name, sealed_keys.unseal_as(name, base64.b64decode(text)))
+                job.arguments["secret"] = base64.b64encode(sealed).decode()
+                job.save(update_fields=("arguments",))
 
 
 def _write(credentials: Credentials) -> dict[str, str]:

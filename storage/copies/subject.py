@@ -70,7 +70,10 @@ SUBJECT = Subject(
         Part(Slot.FIRST_TABLE_SOURCES, 10, "console/copies/_first.html"),
         Part(Slot.OVERVIEW_SOURCES, 10, "console/copies/_overview.html"),
     ),
-    hooks={Hook.JOB_DETAILS: "console.copies.copied_tables.find_details"},
+    hooks={
+        Hook.JOB_DETAILS: "console.copies.copied_tables.find_details",
+        Hook.RESEAL: "storage.copies.copy_jobs.reseal",
+    },
     commands=(
         Command(
             "copy",

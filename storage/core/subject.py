@@ -160,6 +160,7 @@ class Hook(Enum):
         "takes the id of a table, on the event loop: a tab of another process has come to it or gone"
     )
     VISIBILITY_CHANGED = "takes a user who wishes to be seen by others, or not any more"
+    RESEAL = "is called with nothing, seals secrets with the present secret of the server"
     SERVICE_END = "is awaited, takes nothing: the Table service of this process ends"
     ACCOUNT_FILE = "is called with nothing, returns the TableLines that files of accounts have"
 

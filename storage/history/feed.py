@@ -189,8 +189,17 @@ class _Retry(Exception):
     """The current segment has changed since the segments were listed."""
 
 
-def _secret() -> bytes:
-    return hmac.digest(settings.SERVER_SECRET or b"", b"change feed", hashlib.sha256)
+def _secret(secret: bytes | None = None) -> bytes:
+    return hmac.digest(secret or settings.SERVER_SECRET or b"", b"change feed", hashlib.sha256)
+
+
+def _open_token(text: str) -> FeedToken:
+    try:
+        return read_token(text, _secret())
+    except InvalidToken:
+        if not settings.FORMER_SECRET:
+            raise
+    return read_token(text, _secret(settings.FORMER_SECRET))
 
 
 def _present(segments: Sequence[Segment]) -> int:
@@ -204,7 +213,7 @@ def _present(segments: Sequence[Segment]) -> int:
 
 
 def _position(feed: Feed, text: str, state: HistoryState) -> FeedPosition:
-    token = read_token(text, _secret())
+    token = _open_token(text)
     if token.feed != feed.name:
         raise InvalidToken(Reason.TOKEN_OF_ANOTHER_FEED)
     oldest = after_last_gap(state.segments)[0]

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Page, Periodic, Place, Section, StyleSheet, Subject
+from storage.core.subject import Hook, Page, Periodic, Place, Section, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -61,6 +61,7 @@ SUBJECT = Subject(
         ),
     ),
     tidying={"notices": "storage.notices.evaluation.tidy"},
+    hooks={Hook.RESEAL: "storage.notices.webhooks.reseal"},
     pages=(
         Page(
             Place.ACCOUNT, 120, "notices:account", _("Notices"), "bell", section=Section.TRAFFIC, letter="N"

@@ -107,6 +107,10 @@ def _renew(webhook: Webhook) -> str:
     return write_secret(secret)
 
 
+def reseal() -> None:
+    sealed_keys.reseal(Webhook.objects.select_related("account"), _sealed_for, "secret_sealed")
+
+
 def _sealed_for(webhook: Webhook) -> str:
     # no account has such a name
     return f"webhook {webhook.pk}"

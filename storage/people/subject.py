@@ -1,7 +1,7 @@
 """Declaration of the subject "people": see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Page, Place, Section, Subject
+from storage.core.subject import Hook, Page, Place, Section, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -69,6 +69,7 @@ SUBJECT = Subject(
         "console.people.sessions.delete_expired",
         "console.people.invitations.tidy",
     ),
+    hooks={Hook.RESEAL: "console.people.mfa.reseal"},
     pages=(
         Page(
             Place.ACCOUNT, 60, "accounts:members", _("Members"), "users", section=Section.ACCESS, letter="U"

@@ -16,7 +16,10 @@ _VARIABLES: Final = {it.option.removeprefix("--"): it for it in VARIABLES}
 _KEYS: Final = {**{name: it.key for name, it in _VARIABLES.items() if it.key != FILE}, **_FOREIGN}
 _SECRETS: Final = {
     "AZURITE_ACCOUNTS",
-    *(PREFIX + name for name in ("ACCOUNTS", "LOGIN_OIDC_CLIENT_SECRET", "METRICS_TOKEN", "SECRET")),
+    *(
+        PREFIX + name
+        for name in ("ACCOUNTS", "LOGIN_OIDC_CLIENT_SECRET", "METRICS_TOKEN", "SECRET", "FORMER_SECRET")
+    ),
 }
 _PATHS: Final = {"DIR", "FILE", "DIR|URL"}
 # the password in a URL, also with an @ that should be encoded, and as a parameter of it or of a connection string

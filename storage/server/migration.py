@@ -16,6 +16,8 @@ from django.db.migrations.exceptions import MigrationSchemaMissing
 from storage.accounts import declarations, sealed_keys
 from storage.accounts.declarations import AccountKeys
 from storage.accounts.refusals import AccountError
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.health import database_version
 from storage.history import former_versions
@@ -233,8 +235,17 @@ def _refuse_role() -> NoReturn:
     ) from None
 
 
+def _reseal() -> None:
+    """Seal all secrets with the present secret of the server, so that the former one is needed no longer."""
+    with transaction.atomic():
+        for reseal in registry.hooks(Hook.RESEAL):
+            reseal()
+
+
 def _declare_accounts(options: Options) -> None:
     try:
+        if settings.FORMER_SECRET:
+            _reseal()
         sealed_keys.check_secret()
         declarations.ensure(declared_accounts(options))
     except AccountError as error:

@@ -109,6 +109,7 @@ _OWN = (
     Variable("LOGIN_OIDC_NAME"),
     Variable("LOGIN_OIDC_ADMITS", "invited", choices=("invited", "everyone")),
     Variable("SECRET"),
+    Variable("FORMER_SECRET"),
     Variable("ACCOUNTS"),
     Variable("KEY_LENGTH_LIMIT", "1024"),
     Variable("ACTIVITY_DAYS", "90"),
@@ -259,6 +260,7 @@ class Options:
     log_level: str
     pg_user: str
     secret: str
+    former_secret: str
     accounts: str
     azurite_accounts: str
     key_length_limit: int
@@ -339,6 +341,7 @@ def read(environ: Mapping[str, str]) -> Options:
         log_level=_read_choice("LOG_LEVEL", value["LOG_LEVEL"]),
         pg_user=value["PG_USER"],
         secret=value["SECRET"],
+        former_secret=value["FORMER_SECRET"],
         accounts=value["ACCOUNTS"],
         azurite_accounts=environ.get("AZURITE_ACCOUNTS", ""),
         key_length_limit=int(_read_choice("KEY_LENGTH_LIMIT", value["KEY_LENGTH_LIMIT"], ("512", "1024"))),

@@ -34,6 +34,11 @@ def read(options: Options) -> bytes | None:
     return text.encode()
 
 
+def read_former(options: Options) -> bytes | None:
+    """Return the secret that the present one has replaced, which still opens what it sealed; None without one."""
+    return options.former_secret.encode() or None
+
+
 def check(options: Options) -> None:
     """Raise Refusal if the embedded database was encrypted with a secret that is missing."""
     folder = DataFolder(options.data)
