@@ -132,13 +132,14 @@ def _superseding(request: HttpRequest, table: Table) -> Iterator[Callable[[], fl
 def _foresee(table: Table, draft: BulkEditDraft, action: str, clock: Callable[[], float]) -> dict[str, Any]:
     """Return the preview of the edit, or the error that prevents it."""
     try:
-        preview = bulk_edit_previews.preview(table, draft.request, limit=_WHILE_TYPING, clock=clock)
+        try:
+            preview = bulk_edit_previews.preview(table, draft.request, limit=_WHILE_TYPING, clock=clock)
+        except InvalidOperation as error:
+            total = bulk_edits.expect(table, draft.request, bulk_edit_previews.COUNT_MOMENT)
+            return _explain(draft, error) | {"total": total}
         if action == "count" and not preview.is_exact:
             preview.matches, preview.is_exact = bulk_edits.count(table, draft.request), True
-    except InvalidOperation as error:
-        total = bulk_edits.expect(table, draft.request, bulk_edit_previews.COUNT_MOMENT)
-        return _explain(draft, error) | {"total": total}
-    except (StorageError, Refused) as error:
+    except (StorageError, Refused) as error:  # also of the filter beside an operation that cannot be read
         return _explain(draft, error)
     return _show_preview(preview)
 

@@ -226,9 +226,9 @@ _SMALL: Final = {
 def _shared_buffers(memory: int, stored: int) -> int:
     """Return the megabytes of shared buffers for the memory of the machine and what is stored.
 
-    An eighth of the memory, at most 4 GiB, but no more than twice what is stored, as descriptors of buffers take a
-    fiftieth of these even while they are empty. What a growing database has no buffers for until the next start is in
-    the cache of the operating system.
+    They are an eighth of the memory, at most 4 GiB, and no more than twice what is stored, as descriptors of buffers
+    take a fiftieth of these even while they are empty. A database that grows is in the cache of the operating system
+    until the next start.
     """
     enough = max(2 * stored, 512)
     return min(max(memory // 8, 128 if memory < 1024 else 256), enough, 4096)

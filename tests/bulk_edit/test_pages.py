@@ -283,3 +283,8 @@ def test_an_expression_is_refused_in_the_language_of_its_reader(visit, rows):
     ]:
         eve.cookies["tablero_language"] = language
         assert text in ask(eve, "preview", **{"0-expression": "uper(N)"}).content.decode(), language
+
+
+def test_a_malformed_filter_beside_a_malformed_operation_is_explained(visit, rows):
+    answer = ask(visit("eve"), "preview", f="N ge \x1a", **{"0-expression": "N +"})
+    assert answer.status_code == 200 and "Write strings in single quotes." in markup.text(answer)

@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
                 f"{sum(sent.values()):,} requests, {len(failures)} failures, {time.monotonic() - began:.0f} s"
             )
         logged = [place for place, line in enumerate(server.output) if "Traceback" in line]
-        failures += ["\n".join(server.output[max(place - 3, 0) : place + 40]) for place in logged]
+        failures += ["\n".join(server.output[max(place - 3, 0) : place + 90]) for place in logged]
     seconds = time.monotonic() - began
     sys.stdout.write(report(sent, codes, failures, seconds))
     if options.record and not options.doors:

@@ -86,7 +86,7 @@ class World:
         try:
             check()
         except Exception as error:
-            self.failures.append(f"{type(error).__name__}: {error}\n{what}"[:5000])
+            self.failures.append(f"{what}\n{type(error).__name__}: {error}"[:5000])
             self.connection.close()
             self.observer.close()
 
@@ -107,6 +107,7 @@ class World:
         self._check_table(request, answer)
 
     def _check_control(self) -> None:
+        self.observer.close()  # the server does so during a long batch to another door
         before, self._control = self._control, self.listing("control")
         assert self._control == before, "a table has changed that was not meant"
 
