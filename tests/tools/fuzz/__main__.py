@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     seconds = time.monotonic() - began
     sys.stdout.write(report(sent, codes, failures, seconds))
     if options.record and not options.doors:
-        figures = {"requests": sum(sent.values()), "failures": len(failures)}
+        figures = {"requests": sum(sent.values()), "failures": len(failures), "mended": 0}
         ledger.record(ledger.Run("wrong", seconds, figures, options.seed))
     return 1 if failures else 0
 
