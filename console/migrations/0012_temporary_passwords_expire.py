@@ -1,12 +1,13 @@
 """Until when a generated password works; those that there are work for a week from now."""
 
 from datetime import timedelta
+from typing import Any
 
 from django.db import migrations, models
 from django.db.models.functions import Now
 
 
-def limit_present(apps, schema_editor):
+def limit_present(apps: Any, schema_editor: Any) -> None:
     users = apps.get_model("console", "User").objects.filter(has_temporary_password=True)
     users.update(temporary_password_until=Now() + timedelta(days=7))
 

@@ -42,12 +42,12 @@ class SessionStore(DatabaseSessionStore):
 
     def _get_session_from_db(self) -> Session | None:
         former = self.session_key
-        session: Session | None = super()._get_session_from_db()
+        session: Session | None = super()._get_session_from_db()  # type: ignore[misc]
         successor = None if session else _successor(former)
         if successor is None:
             return session
         self._session_key, self.has_former_key = successor, True
-        return super()._get_session_from_db()  # type: ignore[no-any-return]
+        return super()._get_session_from_db()  # type: ignore[misc,no-any-return]
 
 
 def _successor(key: str | None) -> str | None:
