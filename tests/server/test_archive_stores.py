@@ -8,7 +8,7 @@ import pytest
 
 from storage.backups import archive
 from storage.server import embedded, metrics, options
-from storage.server.archive import archiver, archiving, base_backups, keeper
+from storage.server.archive import archiver, archiving, base_backups, keeper, point_in_time
 from storage.server.archive.archive_store import LOG, TIMELINES, Archive, NotAnArchive
 from storage.server.archive.archiving import Config
 from storage.server.archive.catalog import Catalog, Segment, name_of_use
@@ -131,10 +131,22 @@ def test_a_server_does_not_start_with_another_passphrase(used, in_folder, tmp_pa
         pass
 
 
+@pytest.mark.long
+def test_an_archive_without_a_seal_takes_no_passphrase(used, passphrase, monkeypatch):
+    """An attacker who can write to the bucket may have replaced a sealed archive."""
+    monkeypatch.setattr(keeper, "_LOOK", 1.0)
+    place, target = (used.with_name(f"{used.name}-{name}") for name in ("archive", "target"))
+    with serving(used, place, ""):
+        wait_for(lambda: (summary := archive.read(used)) and summary.base_at, patience=300)
+    request = point_in_time.Request(None, str(place), passphrase)
+    with pytest.raises(Refusal, match="is not sealed, so that others can have made or changed it"):
+        point_in_time.restore_moment(options.read({"TABLERO_DATA": str(target)}), request, print)
+
+
 @contextmanager
 def serving(data, location, passphrase):
     """Run the database of a server and the keeper of its archive."""
-    given = {"TABLERO_ARCHIVE": location, "TABLERO_BACKUP_PASSPHRASE_FILE": str(passphrase)}
+    given = {"TABLERO_ARCHIVE": str(location), "TABLERO_BACKUP_PASSPHRASE_FILE": str(passphrase)}
     result = options.read({"TABLERO_DATA": str(data), **given})
     with (
         metrics.counting(),
@@ -154,7 +166,7 @@ def test_a_moment_is_restored_from_a_sealed_bucket_and_from_its_plain_copy(used,
     first, second, plain = (used.with_name(f"{used.name}-{name}") for name in ("first", "second", "plain"))
     unlock = ("--passphrase-file", passphrase)
     with serving(used, place, passphrase) as result:
-        wait_for(lambda: (summary := archive.read(used)) and summary.base_at)
+        wait_for(lambda: (summary := archive.read(used)) and summary.base_at, patience=300)
         execute(used, "CREATE TABLE stock AS SELECT 11 AS value")
         moment = datetime.now(UTC)
         execute(used, "UPDATE stock SET value = 22")

@@ -71,7 +71,7 @@ def test_the_last_backup_and_a_moment_are_restored_and_a_failure_is_recorded(
         monkeypatch.setenv(name, value)  # the command of the drill reads them
     manage("backup", backups, "--data", used)
     with serving(used, **given) as settings:
-        wait_for(lambda: (summary := archive.read(used)) and summary.base_at)
+        wait_for(lambda: (summary := archive.read(used)) and summary.base_at, patience=300)
         archiving.flush(settings)
         passed = wait_for(lambda: (result := last_backup.read_drill(used)) and result.passed_at and result)
         assert passed.reason == ""

@@ -20,6 +20,7 @@ from storage.server.archive.archive_store import LOG, SEGMENT, SUFFIX, Archive, 
 from storage.server.archive.archiving import Config
 from storage.server.archive.catalog import Catalog, Plan
 from storage.server.backups import contents, programs, restore
+from storage.server.backups.description import SecretIn
 from storage.server.backups.programs import Say
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
@@ -84,6 +85,15 @@ def restore_moment(options: Options, request: Request, say: Say) -> Restored:
             raise _out_of_range(catalog, request.moment)
     except NotAnArchive as error:
         raise Refusal(str(error)) from None
+    is_expected_sealed = config.is_sealed or (
+        request.passphrase_file is not None
+        and all(archive.base(it.base.name).secret is not SecretIn.SEALED for it in plans)
+    )
+    if is_expected_sealed and not archive.is_sealed:
+        raise Refusal(
+            f"The archive {location} is not sealed, so that others can have made or changed it. If you trust it, leave"
+            " --passphrase-file out."
+        )
     if has_database and archiving.system_of(target) != catalog.system:
         raise Refusal(f"{location} is the archive of another database than that of {target.path}.")
     stamp = datetime.now(UTC).strftime(_STAMP)
