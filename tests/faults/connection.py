@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
+LONGEST_IDLE = 60.0  # seconds; the server keeps a connection a little longer
 TIMEOUT = 45.0  # seconds without a byte: the server hangs
 JSON = {"Accept": "application/json;odata=nometadata", "Content-Type": "application/json"}
 
@@ -108,6 +109,7 @@ class Connection:
         self._timeout = timeout
         self._socket: socket.socket | None = None
         self._buffer = b""
+        self._sent_at = 0.0
 
     def __enter__(self) -> "Connection":
         return self
@@ -127,6 +129,7 @@ class Connection:
         if self._socket is None:
             self._socket = socket.create_connection(self._address, timeout=self._timeout)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._sent_at = time.monotonic()
             self._buffer = b""
         return self._socket
 
@@ -138,6 +141,9 @@ class Connection:
 
         A server that refuses may close before it has read everything: its answer is still valid.
         """
+        if time.monotonic() - self._sent_at > LONGEST_IDLE:
+            self.close()
+        self._sent_at = time.monotonic()
         try:
             self.open().sendall(data)
         except (BrokenPipeError, ConnectionResetError):
