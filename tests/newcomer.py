@@ -168,11 +168,14 @@ class Newcomer:
             with opener.open(f"{server.url}{path}", data, timeout=60) as answer:
                 return unescape(answer.read().decode())
 
-        [link] = re.findall(r"(/ui/setup/\S+)", "\n".join(server.output))
-        [secret] = set(re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', get(link)))
-        fields = {"csrfmiddlewaretoken": secret, "username": "ada", "language": "en"}
-        fields |= dict.fromkeys(("password", "repeated"), "a phrase of many words")
-        get(link, urlencode(fields).encode())
+        def post(path: str, **fields: str) -> None:
+            secret = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', get(path))[0]
+            get(path, urlencode({"csrfmiddlewaretoken": secret, **fields}).encode())
+
+        [(page, token)] = re.findall(r"(/ui/setup/)#token=(\S+)", "\n".join(server.output))
+        post(page, token=token)
+        phrase = "a phrase of many words"
+        post(page, username="ada", language="en", password=phrase, repeated=phrase)
         return get
 
 

@@ -158,4 +158,6 @@ def test_grid_keys(open_page):
 
 def test_the_first_page_of_a_new_server(open_page, console):
     address = next(word for line in console.output for word in line.split() if "/ui/setup/#token=" in word)
-    check(open_page(address), within="body")
+    page = open_page(address)
+    page.get_by_role("heading", name="Welcome to Tablero").wait_for()  # its script has posted the token
+    check(page, within="body")
