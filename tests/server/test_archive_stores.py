@@ -12,6 +12,7 @@ from storage.server.archive import archiver, archiving, base_backups, keeper, po
 from storage.server.archive.archive_store import LOG, TIMELINES, Archive, NotAnArchive
 from storage.server.archive.archiving import Config
 from storage.server.archive.catalog import Catalog, Segment, name_of_use
+from storage.server.backups import sealing
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 from tests.commands import manage
@@ -24,6 +25,11 @@ __all__ = ["azure", "location", "s3"]
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 OWNER = archiver.Owner("7000000000000000001", is_sealed=True)
 SEGMENT = bytes(range(256)) * (1 << 16)
+
+
+@pytest.fixture(autouse=True)
+def _derives_keys_quickly(monkeypatch):
+    monkeypatch.setattr(sealing, "_COST", 1 << 10)
 
 
 @pytest.fixture

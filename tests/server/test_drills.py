@@ -112,6 +112,8 @@ def test_nothing_is_due_without_something_to_restore(used):
         {"TABLERO_DATA": str(used), "TABLERO_BACKUP_TO": "/backups", "TABLERO_BACKUP_DRILL": "7d"}
     )
     assert not drill.is_due(given, every)
+    with pytest.raises(Refusal, match="there is nothing to restore"):
+        drill.perform(given, print)
     last_backup.record(used, last_backup.LastBackup(datetime.now(UTC), "/backups/a"))
     assert drill.is_due(given, every)
     last_backup.record_drill(used, datetime.now(UTC), "")

@@ -87,6 +87,7 @@ class Command(TableroCommand):
         passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
         if drill:
             drills.perform(settings.OPTIONS, self.stderr.write)
+            self.stdout.write("The drill passed.")
         elif location is None:
             raise CommandError("Name a folder or a bucket; see: backup --help.")
         elif list:

@@ -84,12 +84,18 @@ def is_due(options: Options, every: timedelta) -> bool:
 
 def perform(options: Options, say: Say) -> None:
     """Restore the last backup, and a random moment of the last interval from the archive; raises Refusal."""
+    backups = options.backups if last_backup.read(options.data).last is not None else None
+    archive = options.archive if archive_state.read(options.data) is not None else None
+    if backups is None and archive is None:
+        raise Refusal(
+            "A drill needs a backup made with --backup-to, or an archive: there is nothing to restore."
+        )
     os.nice(_LOWEST)
     with _folder(options, waits=True) as folder:
-        if options.backups is not None and last_backup.read(options.data).last is not None:
-            _restore_backup(options, options.backups, folder, say)
-        if options.archive is not None and archive_state.read(options.data) is not None:
-            _restore_moment(options, options.archive, folder, say)
+        if backups is not None:
+            _restore_backup(options, backups, folder, say)
+        if archive is not None:
+            _restore_moment(options, archive, folder, say)
 
 
 @contextmanager
