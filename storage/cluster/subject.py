@@ -48,8 +48,8 @@ class ClusterReason(AnyReason):
         "The table %(table)s is distributed over several nodes and cannot be restored or made equal to another table."
     )
     DISTRIBUTED_HAS_NO_FEED = (
-        "The table %(table)s is distributed over several nodes and has no change feed. Read the feed of the other"
-        " tables by their names."
+        "The table %(table)s is distributed over several nodes, so that its changes are in a feed of distributed tables"
+        " only. Name the tables of the feed."
     )
     DISTRIBUTED_NOT_COMPARED = _(
         "The table %(table)s is distributed over several nodes and cannot be compared. Name the tables to compare."

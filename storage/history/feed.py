@@ -29,13 +29,16 @@ from storage.domain.history.feed import (
 from storage.domain.history.recorded import RecordedChange
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.history import node_feed
 from storage.models import Account, HistorySegment, Table
 from storage.models import FeedMark as Mark
 from storage.relations import history
 from storage.sql import django as sql
 from storage.sql import feed as statements
 from storage.sql import moments
+from storage.sql import node_feed as node_statements
 from storage.sql.feed import FeedMark, HistoryState, RawPage, Segment
+from storage.sql.node_feed import NodeTable
 from storage.sql.record import Record, after_last_gap
 from storage.sql.statement import Statement
 
@@ -124,11 +127,9 @@ def read_steps(
         state: HistoryState = yield statements.state(feed.account_id, feed.tables)
         if not state.cluster:
             raise ServerBusy  # a standby
-        if state.apart:
-            # changes that are recorded apart are in an order of their own, and no snapshot is of all
-            form, name = state.apart
-            raise TableWithoutFeed(form.lacks[Ability.FEED], table=name)
         try:
+            if state.apart:
+                return (yield from _read_apart(feed, after, top, state))
             page = yield from _read(feed, after, top, state, target)
         except (_Retry, TableNotFound):  # a segment or a table was dropped
             continue
@@ -136,10 +137,45 @@ def read_steps(
     raise ServerBusy
 
 
+def _read_apart(feed: Feed, after: str | Start, top: int, state: HistoryState) -> Steps[tuple[FeedPage, str]]:
+    """Read a feed of tables with their own history."""
+    tables: list[NodeTable] = yield node_statements.tables(feed.tables or ())
+    if not tables or len(tables) < len(feed.tables or ()):
+        # changes of other tables are in an order of their own, and those of a dropped table are lost
+        assert state.apart is not None
+        form, name = state.apart
+        raise TableWithoutFeed(form.lacks[Ability.FEED], table=name)
+    if not all(it.since for it in tables):
+        raise ServerBusy  # it will be known in a minute
+    _present(state.segments)  # raises NoHistory
+    identity = yield from node_feed.identify(tables)
+    oldest = after_last_gap(state.segments)[0]
+    begins = max(*(max(it.since, it.forgotten) for it in tables), oldest.started)
+    if isinstance(after, Start):
+        if after.is_now:
+            position = FeedPosition(0, ticks=1 + (yield from node_feed.close(tables)))
+            page = FeedPage([], position, has_more=False, window=position)
+            return page, _write(identity, feed, position)
+        position = FeedPosition(0, ticks=begins if after.since is None else to_ticks(after.since))
+        if position.ticks < begins:
+            raise ExpiredToken(Reason.HISTORY_BEGINS, since=_write_ticks(begins))
+    else:
+        token = read_token(after, _secret())
+        position = token.position
+        if token.feed != feed.name:
+            raise InvalidToken(Reason.TOKEN_OF_ANOTHER_FEED)
+        if token.cluster != identity:
+            raise ExpiredToken(Reason.TOKEN_OF_ANOTHER_DATABASE)
+        if position.ticks < begins:
+            raise ExpiredToken(Reason.TOKEN_EXPIRED, since=_write_ticks(begins))
+    page = yield from node_feed.page(feed.account_id, tables, position, top)
+    return page, _write(identity, feed, page.position)
+
+
 def tokens(feed: Feed, page: FeedPage, last: str) -> list[str]:
     """Return a token for each change of a page; ``last`` is the token of the next page."""
     cluster = read_token(last, _secret()).cluster
-    return [_write(cluster, feed, page.position_after(change)) for change in page.changes]
+    return [_write(cluster, feed, position) for position in page.positions_after()]
 
 
 def _write(cluster: str, feed: Feed, position: FeedPosition) -> str:
@@ -220,12 +256,12 @@ def _position(feed: Feed, text: str, state: HistoryState) -> FeedPosition:
     if token.cluster != state.cluster:
         raise ExpiredToken(Reason.TOKEN_OF_ANOTHER_DATABASE)
     if token.position.segment < oldest.number:
-        raise ExpiredToken(Reason.TOKEN_EXPIRED, since=_write_time(oldest))
+        raise ExpiredToken(Reason.TOKEN_EXPIRED, since=_write_ticks(oldest.started))
     return token.position
 
 
-def _write_time(segment: Segment) -> str:
-    return f"{to_datetime(segment.started):%Y-%m-%dT%H:%M:%SZ}"
+def _write_ticks(ticks: int) -> str:
+    return f"{to_datetime(ticks):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _now(segments: Sequence[Segment]) -> Steps[FeedPosition]:
@@ -242,7 +278,7 @@ def _start(feed: Feed, start: Start, segments: Sequence[Segment]) -> Steps[FeedP
         return FeedPosition(oldest.number)
     ticks = to_ticks(start.since)
     if oldest.number > 1 and ticks < oldest.started:
-        raise ExpiredToken(Reason.HISTORY_BEGINS, since=_write_time(oldest))
+        raise ExpiredToken(Reason.HISTORY_BEGINS, since=_write_ticks(oldest.started))
     present, first = _present(segments), _used(segments, ticks)
     record = Record.of(feed.account_id, (it.number for it in kept if it.number >= first))
     # changes that are visible in this snapshot are read from this number on, and then all other changes

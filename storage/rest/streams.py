@@ -84,7 +84,7 @@ class FeedStream:
 
     async def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
         yield self._write_page(self.page, self.token)
-        async with aclosing(live.follow(self.feed, self.token, has_more=self.page.has_more)) as pages:
+        async with aclosing(live.follow(self.feed, self.token, self.page)) as pages:
             async for page, token in pages:
                 yield self._write_page(page, token)
 

@@ -38,13 +38,16 @@ class LiveFeed:
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
 
-    async def follow(self, feed: Feed, token: str, *, has_more: bool) -> AsyncGenerator[Read, None]:
-        """Yield pages after a token, including empty ones with fresher tokens."""
+    async def follow(self, feed: Feed, token: str, page: FeedPage) -> AsyncGenerator[Read, None]:
+        """Yield pages after a page and its token, including empty ones with fresher tokens."""
         with self._counted():
             next_look = self._begun + 1
             while True:
                 try:
-                    if has_more:
+                    if page.position.ticks and not page.has_more:
+                        # a change on another server is not seen in the snapshots of this one
+                        await asyncio.sleep(2 * INTERVAL)
+                    if page.has_more or page.position.ticks:
                         page, token = await self._lanes.walk(read_steps(feed, token, _TOP))
                     else:
                         await self._wait_for_look(next_look)
@@ -52,7 +55,7 @@ class LiveFeed:
                 except ServerBusy:
                     await asyncio.sleep(_PAUSE)
                     continue
-                has_more, next_look = page.has_more, self._begun + 1
+                next_look = self._begun + 1
                 yield page, token
 
     @contextmanager

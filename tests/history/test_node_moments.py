@@ -1,9 +1,10 @@
-"""The state at a moment of a table whose rows are on several nodes: the same whenever it is read."""
+"""Moments and the change feed of a table whose rows are on several nodes: the same whenever they are read."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from storage.accounts import accounts
 from storage.cluster import distribution
@@ -12,11 +13,16 @@ from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import ServerBusy
+from storage.domain.filters.query import EntityQuery
+from storage.domain.history.feed import ExpiredToken
 from storage.domain.values.etag import ANY
 from storage.entities import entities
-from storage.history import past, versions
+from storage.history import feed, node_feed, past, versions
+from storage.history.feed import Feed, Start
+from storage.models import Table
 from storage.relations import history
 from storage.sql import batch
+from storage.sql import node_feed as node_statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.relations import relation_of
 from storage.tables import tables
@@ -138,3 +144,82 @@ def test_a_new_node_gets_a_floor_with_its_first_write(table):
         execute(
             "ALTER SEQUENCE former RENAME TO moment_floor; ALTER SEQUENCE former_noted RENAME TO moment_noted"
         )
+
+
+# the change feed
+
+
+def read_all(followed, token, top=2):
+    changes, has_more = [], True
+    while has_more:
+        page, token = feed.read(followed, token, top)
+        changes += page.changes
+        has_more = page.has_more
+    return changes, token
+
+
+def test_a_feed_has_each_change_once_and_in_order(table, monkeypatch):
+    followed = Feed(table.account_id, (table.pk,))
+    token = feed.present_token(followed)
+    write(table, *(Insert(entity(1, EntityKey(partition, "r"))) for partition in "pqs"))
+    write(table, Insert(entity(1)), Insert(entity(1, LAST)))
+    monkeypatch.setattr(node_feed, "_LOOKS", 1)
+    with another(applied(table, Update(entity(2), ANY, merge=False))) as writer:
+        write(table, Delete(LAST, ANY))  # later, and committed before
+        with pytest.raises(ServerBusy):
+            feed.read(followed, token)
+        writer.commit()
+    first, after_first = read_all(followed, token)
+    assert [it.op.word for it in first] == ["insert"] * 5 + ["update", "delete"]
+    assert [it.ticks for it in first] == sorted(it.ticks for it in first)
+    page, last = feed.read(followed, token, 10)
+    assert page.changes == first
+    for place, each in enumerate(feed.tokens(followed, page, last), start=1):
+        assert read_all(followed, each)[0] == first[place:]
+
+    write(table, Update(entity(3), ANY, merge=False), Insert(entity(3, LAST)))
+    second, _ = read_all(followed, after_first)
+    copy = {}
+    for it in first + second:
+        assert it.before == copy.get(it.key)
+        copy[it.key] = it.after
+    now = entities.page(table, EntityQuery()).entities
+    assert {it.key: (it.ticks, it.content) for it in now} == {
+        key: (it.ticks, it.content) for key, it in copy.items() if it
+    }
+    assert read_all(followed, feed.OLDEST)[0] == first + second
+
+
+def test_a_feed_page_ends_where_entities_have_no_room(table, monkeypatch):
+    followed = Feed(table.account_id, (table.pk,))
+    write(table, *(Insert(entity(1, EntityKey("p", str(number)))) for number in range(5)))
+    monkeypatch.setattr(node_feed, "PAGE_BYTES", 20)
+    page, _ = feed.read(followed, feed.OLDEST)
+    assert (len(page.changes), page.has_more) == (2, True)
+    assert len(read_all(followed, feed.OLDEST, 10)[0]) == 5
+
+
+def test_a_token_expires_with_the_history_of_the_table_and_with_a_node(table):
+    followed = Feed(table.account_id, (table.pk,))
+    local = tables.create(table.account, "local")
+    for mixed in (Feed(table.account_id), Feed(table.account_id, (table.pk, local.pk))):
+        with pytest.raises(feed.TableWithoutFeed):
+            feed.read(mixed, feed.OLDEST)
+    token = feed.present_token(followed)
+    with pytest.raises(ExpiredToken):
+        feed.read(followed, Start(is_now=False, since=table.created_at))
+    write(table, Insert(entity(1)))
+    Table.objects.filter(pk=table.pk).update(changes_since=timezone.now())
+    with pytest.raises(ExpiredToken, match="kept"):
+        feed.read(followed, token)
+    Table.objects.filter(pk=table.pk).update(changes_since=None)
+    assert len(read_all(followed, token)[0]) == 1
+    with pytest.MonkeyPatch.context() as patch:  # a standby has become a node
+        patch.setattr(node_statements, "_IDENTITY", "SELECT 'another'")
+        with pytest.raises(ExpiredToken):
+            feed.read(followed, token)
+    table.refresh_from_db()
+    distribution.undistribute(table)
+    distribution.distribute(table)
+    with pytest.raises(ExpiredToken):
+        feed.read(followed, token)

@@ -32,6 +32,9 @@ class FeedPosition:
 
     With a ``target``, it is reading what else is visible in that one, and has read it up to ``seq``. ``segment``
     is the first segment of the history that may contain unseen changes, ``next_segment`` the same for ``target``.
+
+    With ``ticks``, it is in the own histories of tables: the reader has received all changes before that Timestamp,
+    and ``seq`` changes of it.
     """
 
     segment: int
@@ -39,6 +42,7 @@ class FeedPosition:
     target: str = ""
     next_segment: int = 0
     seq: int = 0
+    ticks: int = 0
 
 
 class FeedToken(NamedTuple):
@@ -60,6 +64,7 @@ def write_token(token: FeedToken, secret: bytes) -> str:
         position.target,
         position.next_segment,
         position.seq,
+        *([position.ticks] if position.ticks else []),
     )
     content = "|".join(map(str, parts)).encode()
     # the content begins with a digit, the MAC with anything
@@ -82,8 +87,9 @@ def read_token(text: str, secret: bytes) -> FeedToken:
 
 
 def _read_content(content: str) -> FeedToken:
-    cluster, feed, segment, seen, target, next_segment, seq = content.split("|")
-    return FeedToken(cluster, feed, FeedPosition(int(segment), seen, target, int(next_segment), int(seq)))
+    cluster, feed, segment, seen, target, next_segment, seq, *ticks = content.split("|")
+    position = FeedPosition(int(segment), seen, target, int(next_segment), int(seq), *map(int, ticks))
+    return FeedToken(cluster, feed, position)
 
 
 def _mac(content: bytes, secret: bytes) -> bytes:
@@ -98,11 +104,12 @@ class FeedPage(NamedTuple):
     has_more: bool  # there may be a next page already
     # the position of the page once it has a target, so that each change has a position too
     window: FeedPosition
+    positions: Sequence[FeedPosition] = ()  # after each change, unless they follow from the window
 
-    def position_after(self, change: RecordedChange) -> FeedPosition:
-        """Return the position from which a reader continues after this change of the page."""
-        is_last = change is self.changes[-1]
-        return self.position if is_last else replace(self.window, seq=change.sequence)
+    def positions_after(self) -> Sequence[FeedPosition]:
+        """Return the positions from which a reader continues after each change of the page."""
+        positions = self.positions or [replace(self.window, seq=it.sequence) for it in self.changes]
+        return [*positions[:-1], self.position] if self.changes else []
 
 
 def write_change(change: RecordedChange) -> bytes:
