@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Final
 
 from django.db import transaction
@@ -126,8 +126,8 @@ def read(draft: ImportDraft) -> DraftFile:
     """Read the beginning of a draft's file, not in a transaction; raises the errors of samples.take."""
     taken = samples.take(_file(draft), wishes_of(draft))
     rows, sample, proposal = taken.rows, taken.sample, taken.proposal
-    if draft.mapping:
-        return DraftFile(rows, sample, proposal, ColumnMapping.load(json.loads(draft.mapping)), is_kept=False)
+    if stored := _load_mapping(draft.mapping):
+        return DraftFile(rows, sample, proposal, stored, is_kept=False)
     kept = _kept_mapping(draft, proposal)
     mapping = kept or proposals.with_likely_keys(proposal)
     return DraftFile(rows, sample, proposal, mapping, is_kept=kept is not None)
@@ -136,9 +136,9 @@ def read(draft: ImportDraft) -> DraftFile:
 def _kept_mapping(draft: ImportDraft, proposal: Proposal) -> ColumnMapping | None:
     """Return the mapping of the last import into a table if it fits the file; None otherwise."""
     last = _imported(draft.account, draft.table_name).values_list("mapping", flat=True).first()
-    if not last:
+    mapping = _load_mapping(last or "")
+    if mapping is None:
         return None
-    mapping = ColumnMapping.load(json.loads(last))
     known = {it.column.source for it in proposal.columns}
     if not known >= {it.source for it in mapping.columns}:
         return None
@@ -149,6 +149,22 @@ def _kept_mapping(draft: ImportDraft, proposal: Proposal) -> ColumnMapping | Non
     return proposals.with_others(proposal, mapping)
 
 
+def _load_mapping(stored: str) -> ColumnMapping | None:
+    """Return a stored mapping; None without one, or for one that only a newer version knows."""
+    try:
+        return ColumnMapping.load(json.loads(stored)) if stored else None
+    except MappingRefused:
+        return None
+
+
+def _mode_of(draft: ImportDraft) -> WriteMode:
+    """Return the mode of a draft; raises MappingRefused for one that only a newer version knows."""
+    try:
+        return WriteMode(draft.mode)
+    except ValueError as error:
+        raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
+
+
 def _imported(account: Account, table_name: str) -> QuerySet[ImportDraft]:
     """Return the started imports into a table, newest first."""
     found = ImportDraft.objects.filter(account=account, table_name__iexact=table_name, file=None)
@@ -156,10 +172,12 @@ def _imported(account: Account, table_name: str) -> QuerySet[ImportDraft]:
 
 
 def wishes_of(draft: ImportDraft) -> Wishes:
-    found = {"name": draft.file_name, **(json.loads(draft.wishes) if draft.wishes else {})}
-    format_ = found.pop("format", None)
-    columns = tuple(found.pop("columns", ()))
-    return Wishes(FileFormat(format_) if format_ else None, columns=columns, **found)
+    """Return how to read the file of a draft; what only a newer version knows is left to detection."""
+    stored = json.loads(draft.wishes) if draft.wishes else {}
+    values = {field.name: stored[field.name] for field in fields(Wishes) if field.name in stored}
+    format_ = FileFormat(values["format"]) if values.get("format") in tuple(FileFormat) else None
+    known = {"name": draft.file_name, **values, "format": format_}
+    return Wishes(**{**known, "columns": tuple(values.get("columns", ()))})
 
 
 def read_otherwise(draft: ImportDraft, wishes: Wishes) -> None:
@@ -215,7 +233,7 @@ def sample(draft: ImportDraft, found: DraftFile) -> Chunk:
 
 def sample_changes(draft: ImportDraft) -> list[SampleChange]:
     """Return the effect of the first rows on their entities; raises FileRefused or MappingRefused."""
-    table, mode = tables.get_or_new(draft.account, draft.table_name), WriteMode(draft.mode)
+    table, mode = tables.get_or_new(draft.account, draft.table_name), _mode_of(draft)
     read_rows = [entity for _row, entity in sample(draft, read(draft)).entities]
     keys = {entity.key for entity in read_rows}
     stored = entities.get_many(table, keys) if table.pk is not None else []
@@ -238,7 +256,7 @@ def check(draft: ImportDraft, *, by: Actor, left: Sequence[RejectGroup] = ()) ->
     accounts.check_writable(draft.account)
     draft_file = read(draft)
     _require_fit(draft_file)
-    table, mode = tables.get_or_new(draft.account, draft.table_name), WriteMode(draft.mode)
+    table, mode = tables.get_or_new(draft.account, draft.table_name), _mode_of(draft)
     with transaction.atomic():
         _forget_check(draft)
         job = import_jobs.start_check(
@@ -261,7 +279,7 @@ def repair(draft: ImportDraft, group: RejectGroup, how: Repair, *, by: Actor) ->
     """
     known = [] if draft.check_job is None else import_jobs.groups_of(draft.check_job)
     left = [it for it in known if not rejects.is_repaired(it, group, how)]
-    mapping, mode = ColumnMapping.load(json.loads(draft.mapping)), WriteMode(draft.mode)
+    mapping, mode = ColumnMapping.load(json.loads(draft.mapping)), _mode_of(draft)
     if how in (Repair.SKIP, Repair.REPLACE):
         mode = WriteMode.SKIP if how is Repair.SKIP else WriteMode.REPLACE
     save_mapping(draft, rejects.repair(mapping, group, how), mode)
@@ -276,6 +294,9 @@ def run(draft: ImportDraft, *, by: Actor) -> Job:
     while True:
         if draft.job is not None:
             return draft.job
+        if draft.mapping:
+            # refuses a mapping of a newer version, instead of a guess
+            ColumnMapping.load(json.loads(draft.mapping))
         draft_file = read(draft)
         _require_fit(draft_file)
         job = _run(draft, draft_file, by=by)
@@ -301,7 +322,7 @@ def _run(read_from: ImportDraft, draft_file: DraftFile, *, by: Actor) -> Job | N
     table = tables.get_or_new(draft.account, draft.table_name)
     if table.pk is None:
         table = tables.create(draft.account, table.name, by=by)
-    job = import_jobs.start(table, file, draft_file.rows, draft_file.mapping, WriteMode(draft.mode), by=by)
+    job = import_jobs.start(table, file, draft_file.rows, draft_file.mapping, _mode_of(draft), by=by)
     _forget_check(draft)
     # another user may look at an import that has not ended
     _imported(draft.account, draft.table_name).exclude(job__isnull=False, job__ended_at=None).delete()

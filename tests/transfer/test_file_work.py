@@ -1,5 +1,7 @@
 """Files of users cost requests little: their beginning is read once, in a lane, and of their jobs there are so many."""
 
+import json
+
 import pytest
 from django.db import connection, transaction
 
@@ -14,7 +16,7 @@ from storage.models import Job
 from storage.runtime import job_runner
 from storage.tables import tables
 from storage.tabular.layout import FileRefused, Wishes
-from storage.tabular.mapping import ColumnMapping
+from storage.tabular.mapping import ColumnMapping, MappingRefused
 from storage.transfer import file_work, import_drafts, import_jobs, samples
 from storage.transfer.file_work import TooMuchFileWork
 
@@ -52,6 +54,22 @@ def draft_of(account, content=TEXT, by=ADA):
     draft = import_drafts.create(account, "people", "people.csv", len(content), by=by)
     import_drafts.receive(draft, 0, content, by=by)
     return draft
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("mapping", json.dumps({**MAPPING.dump(), "newer": 1})), ("mode", "newer")],
+    ids=["mapping", "mode"],
+)
+def test_a_draft_of_a_newer_version_is_shown_and_not_imported(account, column, value):
+    draft = draft_of(account)
+    import_drafts.save_mapping(draft, MAPPING, WriteMode.MERGE)
+    setattr(draft, column, value)
+    draft.wishes = json.dumps({"format": "newer", "newer": 1})
+    draft.save()
+    assert import_drafts.read(draft).proposal.names == ("PartitionKey", "RowKey", "name")
+    with pytest.raises(MappingRefused):
+        import_drafts.run(draft, by=ADA)
 
 
 def test_a_draft_is_read_once_and_never_in_a_transaction(account, reads):
