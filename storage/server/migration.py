@@ -1,6 +1,7 @@
 """Database upgrade to this version, and creation of the declared accounts."""
 
 import gc
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
@@ -9,7 +10,7 @@ import psycopg
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.commands.migrate import Command as Migrate
-from django.db import ProgrammingError, transaction
+from django.db import OperationalError, ProgrammingError, transaction
 from django.db.migrations import Migration
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
@@ -34,6 +35,10 @@ CONNECT_TIMEOUT = 10
 BACKUPS: Final = "before-upgrade"  # the folder in the data folder with the backup before the last upgrade
 
 _FIRST_WITH_RECORDED: Final = ("storage", "0036_one_record")  # before it, changes were stored with activities
+
+# a lock that waits blocks the requests of servers that run, for whom 5 seconds without an answer are too long
+_LOCK_TIMEOUT: Final = "2s"
+_LOCK_PAUSE: Final = 1.0  # seconds in which they go on
 
 _UPGRADE: Final = "Start the server, or run: tablero upgrade"
 
@@ -142,7 +147,7 @@ def _upgrade(options: Options, say: Callable[[str], None]) -> None:
             _back_up(options, say)
         say("Bringing the database up to date ...")
     with database_version.stopping_older_servers():
-        _migrate(has_own_postgresql=not options.database_url)
+        _migrate(say, has_own_postgresql=not options.database_url)
     table_relations.complete_all()
 
 
@@ -184,11 +189,26 @@ def _refuse_running_servers() -> None:
         )
 
 
-def _migrate(*, has_own_postgresql: bool = False) -> None:
+def _migrate(say: Callable[[str], None], *, has_own_postgresql: bool = False) -> None:
+    """Run the migrations in one transaction, again if another server's locks are in the way: it goes on meanwhile."""
+    while True:
+        try:
+            return _migrate_once(has_own_postgresql=has_own_postgresql)
+        except OperationalError as error:
+            if not isinstance(
+                error.__cause__, psycopg.errors.DeadlockDetected | psycopg.errors.LockNotAvailable
+            ):
+                raise
+        say("Another server uses what has to be changed. Trying again ...")
+        time.sleep(_LOCK_PAUSE)
+
+
+def _migrate_once(*, has_own_postgresql: bool) -> None:
     if not database_version.is_older():
         return
     try:
         with transaction.atomic():  # a process that is killed leaves nothing behind
+            execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
             if has_own_postgresql and not database_version.applied_migrations():
                 initial_schema.create()
             if database_version.is_older():

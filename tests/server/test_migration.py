@@ -146,12 +146,30 @@ def test_each_migration_of_a_former_version_has_one_that_replaces_it():
     assert set(replaced) < database_version.known_migrations()
 
 
+def test_a_migration_waits_in_pieces_for_a_lock_of_another_server(monkeypatch):
+    monkeypatch.setattr(migration, "_LOCK_TIMEOUT", "10ms")
+    monkeypatch.setattr(migration, "_LOCK_PAUSE", 0)
+    execute("DROP TABLE storage_queryshape")
+    said = []
+    with unapplied("0060_query_shapes"), psycopg.connect(settings.LANES_CONNINFO) as other:
+        other.execute("SET idle_in_transaction_session_timeout = 0")
+        other.execute("LOCK TABLE django_migrations IN SHARE MODE")
+
+        def say(text):
+            said.append(text)
+            other.commit()
+
+        migration._migrate(say)
+    assert said == ["Another server uses what has to be changed. Trying again ..."]
+    assert database_version.is_older() is False
+
+
 def test_a_role_that_does_not_own_the_database():
     role = "powerless"
     execute(f"CREATE ROLE {role}; SET ROLE {role}")
     try:
         with unapplied_as_owner(LAST), pytest.raises(Refusal) as refusal:
-            migration._migrate()
+            migration._migrate(print)
     finally:
         execute(f"RESET ROLE; DROP ROLE {role}")
     assert str(refusal.value).startswith(
