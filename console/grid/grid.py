@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from console.grid import cells, columns, markup
+from console.grid import cells, columns, markup, widths
 from console.grid.cells import MIXED, NUMBERS, Cell
 from console.grid.columns import TIMESTAMP, ColumnChoice
 from console.grid.markup import SYSTEM, Column, EntityMark
@@ -33,6 +33,16 @@ class Grid:
     hidden: Sequence[str]
     has_rest: bool  # whether unnamed columns are visible
     select_width: int = 52
+
+    @property
+    def width(self) -> int:
+        """Return the width of all columns, in pixels."""
+        return self.select_width + sum(column.width for column in self.columns)
+
+    @property
+    def first_columns(self) -> int:
+        """Return the number of columns without a script, if there are more."""
+        return markup.FIRST_COLUMNS if markup.is_wide(self.columns) and len(self.rows) > 1 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,7 @@ def _rows(
     names = (*setting.names, *types, *state.select)
     shown = _selected(columns.arrange_columns(state.columns, names), state.select)
     drawn = [_draw(glance, shown, state.zone) for glance in previews]
-    made = _columns(setting, shown, types)
+    made = _columns(setting, shown, types, list(zip(*drawn, strict=True)))
     path = reverse("entities:show", args=(setting.table.account.name, setting.table.name))
     rows = markup.draw_rows(
         path,
@@ -154,8 +164,12 @@ def _draw_system(glance: EntityPreview, name: str, zone: tzinfo | None) -> Cell:
 
 
 def _columns(
-    setting: GridOptions, shown: Sequence[ColumnChoice], types: Mapping[str, Set[Edm]]
+    setting: GridOptions,
+    shown: Sequence[ColumnChoice],
+    types: Mapping[str, Set[Edm]],
+    drawn: Sequence[Sequence[Cell]],
 ) -> list[Column]:
+    """Build the columns; ``drawn`` are the cells of each."""
     named = {choice.name for choice in setting.state.columns.choices}
     sorted_by = setting.state.sort.property if setting.state.sort else ""
     places = _list_places([choice.name for choice in shown], types, sorted_by)
@@ -163,12 +177,18 @@ def _columns(
     for at, choice in enumerate(shown):
         of_name = types.get(choice.name, frozenset())
         shown_types = of_name or {setting.usual[name] for name in (choice.name,) if name in setting.usual}
+        type_ = _type(choice.name, shown_types)
+        fitting, full = widths.fit_content(drawn[at] if drawn else (), type_)
+        zone = setting.state.zone_name if markup.shows_zone(type_) else ""
+        heading = widths.fit_heading(choice.name, type_, zone, is_sorted=choice.name == sorted_by)
         column = Column(
             name=choice.name,
             index=at + 2,
-            type=_type(choice.name, shown_types),
-            width=choice.width,
-            pin=at + 1 if choice.is_pinned else 0,
+            type=type_,
+            width=choice.width or max(fitting, heading),
+            is_chosen=bool(choice.width),
+            full_width=full,
+            is_pinned=choice.is_pinned,
             place=places.get(choice.name, ""),
             is_number=bool(shown_types) and shown_types <= NUMBERS,
             is_loose=choice.name not in named,

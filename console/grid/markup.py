@@ -33,23 +33,23 @@ class Column:
     name: str
     index: int  # the handle of the rows is column 1
     type: str  # an EDM name, mix, or empty if no entity on the page has it
-    width: int | None = None  # pixels, as chosen by a user; by default the browser measures the content
-    pin: int = 0  # its number among the pinned columns, from 1
+    width: int = 0  # pixels
+    is_chosen: bool = False  # its width, by a user
+    full_width: int = 0  # without cutting any value
+    is_pinned: bool = False
     place: str = ""  # its class in the list of a narrow screen
     is_number: bool = False
     is_loose: bool = False  # in its default place
 
     def classes(self, place: str = "") -> str:
         """Return the class attribute of a column's cells; ``place`` is an extra class."""
-        found = [f"pinned p{self.pin}" if self.pin else "", place, "number" if self.is_number else ""]
+        found = ["pinned" if self.is_pinned else "", place, "number" if self.is_number else ""]
         text = " ".join(filter(None, found))
         return f' class="{text}"' if text else ""
 
 
 def draw_widths(columns: Sequence[Column]) -> SafeString:
-    return SafeString(
-        "".join(f'<col width="{column.width}">' if column.width else "<col>" for column in columns)
-    )
+    return SafeString("".join(f'<col width="{column.width}">' for column in columns))
 
 
 def draw_headings(columns: Sequence[Column], sort: Sort | None, zone_name: str) -> SafeString:
@@ -65,8 +65,10 @@ def _heading(column: Column, sort: Sort | None, zone_name: str) -> str:
         markup += f' aria-label="{name}, {escape(str(GLYPHS[column.type].name))}"'
     if column.name in SYSTEM:
         markup += f' data-system="{name}"'
-    if column.width:
+    if column.is_chosen:
         markup += f' data-width="{column.width}"'
+    elif column.full_width > column.width:
+        markup += f' data-full-width="{column.full_width}"'
     markup += column.classes()
     if column.is_loose:
         markup += " data-loose"
@@ -75,8 +77,12 @@ def _heading(column: Column, sort: Sort | None, zone_name: str) -> str:
         markup += f' aria-sort="{"descending" if sort.descending else "ascending"}"'
         arrow = f" {icon('arrow-down' if sort.descending else 'arrow-up')}"
     type_mark = mark(column.type) if column.type else ""
-    zone = f" <small>{escape(zone_name)}</small>" if column.type == Edm.DATETIME else ""
+    zone = f" <small>{escape(zone_name)}</small>" if shows_zone(column.type) else ""
     return f'{markup}>{type_mark}<span class="name">{name}</span>{zone}{arrow}</th>'
+
+
+def shows_zone(type_: str) -> bool:
+    return type_ == Edm.DATETIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,11 @@ def draw_rows(
     since: ChangesSince = UNCHANGED,
     marked: Mapping[EntityKey, EntityMark] = MappingProxyType({}),
 ) -> list[SafeString]:
-    """Render rows; ``path`` is the entity address without key, ``first`` the first aria-rowindex."""
+    """Render rows; ``path`` is the entity address without key, ``first`` the first aria-rowindex.
+
+    The cells of a wide grid beyond its first columns are text, which a script makes cells when the page is shown.
+    """
+    later = FIRST_COLUMNS if is_wide(columns) and len(previews) > 1 else 0
     openings = [_opening(column) for column in columns]
     mixed = {at: column.name for at, column in enumerate(columns) if column.type == MIXED}
     handle = _Handle(
@@ -120,6 +130,8 @@ def draw_rows(
             f"{opening}{_STATES[state]}{marked or '>'}{markup}</td>"
             for opening, (markup, state), marked in zip(starts, cells, marks, strict=True)
         ]
+        if later:
+            parts = [*parts[:later], _later(parts[later:])]
         etag = escape(write_etag(glance.timestamp))
         token = encode_key(glance.key)
         gone = f' data-gone title="{escape(_("Deleted since"))}"' if glance.key in since.deleted else ""
@@ -135,6 +147,17 @@ def draw_rows(
 def _now(text: str) -> str:
     """Return the attributes of a cell whose current value differs."""
     return f' data-now title="{escape(_("Now: %(value)s") % {"value": text})}"'
+
+
+FIRST_COLUMNS: Final = 32  # more than a screen shows
+
+
+def is_wide(columns: Sequence[Column]) -> bool:
+    return len(columns) > FIRST_COLUMNS * 3 // 2
+
+
+def _later(cells: Sequence[str]) -> str:
+    return f'<script type="text/html">{"".join(cells)}</script>'
 
 
 _STATES: Final = {

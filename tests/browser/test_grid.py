@@ -303,7 +303,6 @@ def test_columns_fit_their_content_and_take_what_is_free(open_page, admin, servi
     for number in range(3):
         table.create_entity(EVERY_TYPE | {"RowKey": f"KD-{number:06}"})
     page = open_page("/ui/a/devstoreaccount1/t/types/", state=admin, width=1440)
-    page.locator(".grid[data-fixed]").wait_for()
     page.evaluate("document.fonts.ready")
     overflowing = page.locator(".grid :is(th, td)").evaluate_all(OVERFLOWING)
     assert set(overflowing) == {"Text"}
@@ -316,12 +315,11 @@ def test_columns_fit_their_content_and_take_what_is_free(open_page, admin, servi
     assert small.evaluate("it => it.scrollWidth <= it.clientWidth")
     # the text takes what is free, and no more
     page.goto("/ui/a/devstoreaccount1/t/types/?cols=Text,Int32")
-    text = page.locator(".grid[data-fixed] td[data-property=Text]").first
+    text = page.locator(".grid td[data-property=Text]").first
     assert text.bounding_box()["width"] > 500
     assert page.locator(".grid-region").evaluate("it => it.scrollWidth <= it.clientWidth")
     # a chosen width stays
     page.goto("/ui/a/devstoreaccount1/t/types/?cols=Text:90,Int32")
-    page.locator(".grid[data-fixed]").wait_for()
     assert text.bounding_box()["width"] == 90
     table.close()
 
@@ -471,3 +469,23 @@ def test_pinned_columns_stay(open_page, admin, tables):
     page.locator(".grid-region").evaluate("region => (region.scrollLeft = 200)")
     first, second = (it.bounding_box() for it in page.locator(".grid thead th.pinned").all())
     assert second["x"] >= first["x"] + first["width"] - 1
+
+
+def test_cells_of_later_columns_are_drawn_when_there_is_time(open_page, admin, service):
+    table = service.create_table("wide")
+    for number in range(2):
+        numbers = {f"P{number:03}": number for number in range(252)}
+        table.create_entity({"PartitionKey": "p", "RowKey": str(number), **numbers})
+    page = open_page("/ui/a/devstoreaccount1/t/wide/", state=admin, width=1440)
+    rows = page.locator("tr[data-key]")
+    expect(rows.first.locator("td")).to_have_count(256)
+    # at once for a key
+    page.add_init_script("window.requestIdleCallback = () => {}")
+    page.goto("/ui/a/devstoreaccount1/t/wide/")
+    expect(page.locator(".grid th")).to_have_count(256)
+    expect(rows.first.locator("td")).to_have_count(33)
+    rows.first.locator("td").nth(1).focus()
+    page.keyboard.press("Control+End")
+    expect(rows.last.locator("td[data-system=Timestamp]")).to_be_focused()
+    assert rows.last.locator("td").last.get_attribute("aria-colindex") == "256"
+    table.close()

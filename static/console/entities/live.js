@@ -2,7 +2,7 @@
 // marked. A row that is edited here stays as it is, so that saving meets a conflict that can be seen.
 import { on, onPage, onSwap } from "../site/on.js";
 import { refresh } from "../site/request.js";
-import { current, enter, prepare, rowOf } from "../grid/grid.js";
+import { current, drawRest, enter, prepare, rowOf } from "../grid/grid.js";
 import { tell } from "./results.js";
 
 const MARKED = 5000; // ms for which a changed cell is marked
@@ -84,6 +84,8 @@ document.addEventListener("grid:renewed", () => own.clear());
 const isEdited = (row) => "editing" in row.dataset || row.querySelector("[data-pending]");
 
 function show(found, changes) {
+  drawRest(found);
+  drawRest();
   const next = new Map([...found.querySelectorAll("[data-grid] tr[data-key]")].map((row) => [row.dataset.key, row]));
   let cells = 0;
   let gone = 0;

@@ -2,7 +2,7 @@
 import { bind } from "../site/commands.js";
 import { on, onClick, onPage, onSwap } from "../site/on.js";
 import { get, refresh } from "../site/request.js";
-import { current, enter, prepare, rowOf } from "../grid/grid.js";
+import { current, drawRest, enter, prepare, rowOf } from "../grid/grid.js";
 import { field, focus, isTyped, run, setText } from "../queries/query.js";
 
 const results = () => document.getElementById("results");
@@ -21,6 +21,7 @@ function placeInGrid() {
 function goBack({ key, row, column, isFocused }) {
   const { rows } = grid();
   const { cells } = rowOf(key) ?? rows[Math.min(row, rows.length - 1)];
+  if (!cells[column]) drawRest();
   const cell = cells[Math.min(column, cells.length - 1)];
   if (!isFocused) cell.tabIndex = 0;
   else if (!cell.contains(document.activeElement)) enter(cell);

@@ -13,7 +13,11 @@ export function cellAt({ target }) {
   return target.matches?.("[data-grid] :is(td, th)") ? target : null;
 }
 
-export const rowOf = (key) => document.querySelector(`[data-grid] tr[data-key="${CSS.escape(key ?? "")}"]`);
+export function rowOf(key) {
+  const row = document.querySelector(`[data-grid] tr[data-key="${CSS.escape(key ?? "")}"]`);
+  if (row) drawRest(row);
+  return row;
+}
 
 export const cellOf = (key, property) => rowOf(key)?.querySelector(`td[data-property="${CSS.escape(property)}"]`);
 
@@ -108,34 +112,31 @@ document.addEventListener("click", (event) => {
   if (cell && !event.target.closest("a, button, input")) enter(cell);
 });
 
-// a property of the table would have browsers style all of its cells again
-const places = new CSSStyleSheet();
-document.adoptedStyleSheets.push(places);
-let placed = "";
-
-const CUT_AFTER = 40; // characters; as in grid.css
+const CUT_AFTER = 40; // characters; as in console/grid/widths.py
 const widest = new Map(); // by table and column: pages of one table keep their columns where they are
 
-/** Keep the widths that the browser gave the columns for their content; those that a person chose are in their heads. */
-function measure(grid) {
-  const heads = [...grid.rows[0].cells].slice(1);
-  if ("fixed" in grid.dataset || !heads[0]?.checkVisibility()) return; // or it is a list
-  const measured = heads.map((head) => Math.ceil(head.getBoundingClientRect().width) + 1);
-  const widths = heads.map((head, at) => {
-    const name = `${grid.dataset.value} ${head.dataset.property}`;
-    if (!head.dataset.width) widest.set(name, Math.max(widest.get(name) ?? 0, measured[at]));
-    return Number(head.dataset.width ?? widest.get(name));
+const headsOf = (grid) => [...grid.rows[0].cells].slice(1);
+const widthsOf = (grid) => [...grid.querySelectorAll("col")].slice(1, -1).map((col) => Number(col.width));
+
+/** Keep the widths of earlier pages; the last of the columns that are cut take what is free. Chosen widths stay. */
+function widen(grid) {
+  const heads = headsOf(grid);
+  if (!heads[0]?.checkVisibility()) return; // it is a list
+  const given = widthsOf(grid);
+  const widths = given.map((width, at) => {
+    const { property, width: chosen } = heads[at].dataset;
+    if (chosen) return width;
+    const name = `${grid.dataset.value} ${property}`;
+    widest.set(name, Math.max(widest.get(name) ?? 0, width));
+    return widest.get(name);
   });
-  setWidths(grid, widths);
-  // the last of the columns that are cut take what is free
-  let free = grid.parentElement.clientWidth - grid.width;
+  let free = grid.parentElement.clientWidth - widths.reduce((sum, width) => sum + width, Number(grid.querySelector("col").width));
   for (let at = heads.length - 1; at >= 0 && free > 0; at -= 1) {
-    if (heads[at].dataset.width) continue;
-    const more = Math.max(0, Math.min(free, neededWidth(grid, at + 1) - widths[at]));
+    const more = Math.max(0, Math.min(free, (heads[at].dataset.fullWidth ?? 0) - widths[at]));
     widths[at] += more;
     free -= more;
   }
-  setWidths(grid, widths);
+  if (widths.some((width, at) => width !== given[at])) setWidths(grid, widths);
 }
 
 /** Columns of exactly these widths. */
@@ -143,7 +144,6 @@ function setWidths(grid, widths) {
   const [handle, ...cols] = grid.querySelectorAll("col");
   widths.forEach((width, at) => (cols[at].width = width));
   grid.width = widths.reduce((sum, width) => sum + width, Number(handle.width));
-  grid.dataset.fixed = "";
 }
 
 /** The width that the content of a column takes, from its position among all. */
@@ -163,40 +163,28 @@ function needed(cell) {
 /** A value that was saved is whole again, unless it is long. */
 function grow({ detail: row }) {
   const grid = gridOf(row);
-  const heads = [...(grid?.rows[0].cells ?? [])];
-  if (!grid || !("fixed" in grid.dataset)) return;
-  const widths = [...grid.querySelectorAll("col")].slice(1, heads.length).map((col) => Number(col.width));
-  widths.forEach((width, at) => {
+  if (!grid || !headsOf(grid)[0]?.checkVisibility()) return;
+  const widths = widthsOf(grid);
+  headsOf(grid).forEach((head, at) => {
     const cell = row.cells[at + 1];
-    const isShort = cell.textContent.length <= CUT_AFTER && !heads[at + 1].dataset.width;
+    const isShort = cell.textContent.length <= CUT_AFTER && !head.dataset.width;
     if (isShort && cell.scrollWidth > cell.clientWidth) widths[at] = needed(cell);
   });
   setWidths(grid, widths);
 }
 
-/** Measure again: the font of data has come, or a list has become a grid. */
-export function remeasure() {
-  widest.clear();
-  for (const grid of document.querySelectorAll("[data-grid][data-fixed]")) {
-    const heads = [...grid.rows[0].cells];
-    delete grid.dataset.fixed;
-    grid.removeAttribute("width");
-    [...grid.querySelectorAll("col")].slice(1, heads.length).forEach((col, at) => heads[at + 1].dataset.width || col.removeAttribute("width"));
-  }
-  prepare();
-}
-
 /** Where each pinned column stands: beside those before it, whose widths change. */
 export function pin(grid) {
-  const [handle, ...columns] = grid.querySelectorAll("col");
-  let left = Number(handle?.width ?? 0);
-  let rules = "";
-  [...grid.rows[0].cells].slice(1).forEach((head, at) => {
+  const lefts = [];
+  let left = Number(grid.querySelector("col")?.width ?? 0);
+  const widths = widthsOf(grid);
+  headsOf(grid).forEach((head, at) => {
     if (!head.classList.contains("pinned")) return;
-    rules += `.grid .p${at + 1} { left: ${left}px; }`;
-    left += Number(columns[at].width);
+    lefts.push([at + 1, `${left}px`]);
+    left += widths[at];
   });
-  if (rules !== placed) places.replaceSync(`@layer components { ${(placed = rules)} }`);
+  // a rule or a property of the table would have browsers style, or even lay out, all cells again
+  for (const { cells } of grid.rows) for (const [at, place] of lefts) if (cells[at] && cells[at].style.left !== place) cells[at].style.left = place;
 }
 
 /** Rows that are new on the page: what is inside of a cell is reached through the cell. */
@@ -205,13 +193,43 @@ export function prepare(root = document) {
   for (const grid of root.querySelectorAll("[data-grid]")) {
     const cell = current(grid);
     if (cell) cell.tabIndex = 0;
-    measure(grid);
+    widen(grid);
     pin(grid);
   }
+  drawSoon();
 }
+
+// the cells of a wide grid beyond its first columns: drawn when there is time, or at once if they are needed
+
+const LATER = "[data-key] > script";
+const ROWS_AT_ONCE = 5; // their cells are laid out in a few milliseconds
+const whenIdle = window.requestIdleCallback ?? ((run) => setTimeout(run, 50));
+
+/** Draw all cells of a row, or of the rows of a page. */
+export function drawRest(root = document) {
+  for (const text of root.querySelectorAll(LATER)) drawRow(text);
+}
+
+function drawRow(text) {
+  const { rows } = new DOMParser().parseFromString(`<table><tr>${text.textContent}`, "text/html").querySelector("table");
+  text.replaceWith(...rows[0].cells);
+}
+
+function drawSoon() {
+  if (!document.querySelector(LATER)) return;
+  whenIdle(() => {
+    for (const text of [...document.querySelectorAll(LATER)].slice(0, ROWS_AT_ONCE)) drawRow(text);
+    drawSoon();
+  });
+}
+
+const isSearch = ({ key, ctrlKey, metaKey }) => key === "F3" || ((ctrlKey || metaKey) && key.toLowerCase() === "f");
+addEventListener("keydown", (event) => (isSearch(event) || gridOf(event.target)) && drawRest(), { capture: true });
+addEventListener("pointerdown", ({ target }) => gridOf(target) && drawRest(), { capture: true });
+addEventListener("scroll", ({ target }) => target.matches?.(".grid-region") && target.scrollLeft && drawRest(), { capture: true, passive: true });
+addEventListener("beforeprint", () => drawRest());
 
 document.addEventListener("tablero:row", grow);
 onSwap(() => prepare(), ["tablero:row"]);
 prepare();
-document.fonts.addEventListener("loadingdone", remeasure);
 matchMedia("(width < 640px)").addEventListener("change", () => prepare());

@@ -12,6 +12,7 @@ from console.grid.columns import (
     move_column,
     parse_columns,
 )
+from console.grid.markup import FIRST_COLUMNS
 from console.grid.property_order import order_properties
 from storage.tables import tables
 
@@ -41,15 +42,30 @@ def test_a_filter_takes_no_columns_away(visit, add_entity):
     assert "Age" not in dict(headings("f=RowKey+eq+'2'&s=Name"))
 
 
-def test_only_chosen_widths_are_drawn(visit, add_entity):
-    add_entity("se", "1", Name="Ada")
+def test_columns_are_as_wide_as_their_content_or_as_chosen(visit, add_entity):
+    add_entity("se", "1", Name="Ada Lovelace of London")
 
     def widths(query):
         content = visit("victor").get(f"/ui/a/acme/t/people/?{query}").content.decode()
-        return re.findall(r"<col(?: width=\"(\d+)\")?>", content)[1:-1]
+        assert content.count("data-width=") == ("321" in query)
+        return [int(width) for width in re.findall(r"<col width=\"(\d+)\">", content)[1:]]
 
-    assert widths("cols=*") == ["", "", "", ""]
-    assert widths("cols=Name:321,*") == ["", "", "321", ""]
+    *keys, name, timestamp = widths("cols=*")
+    assert name == 22 * 8 + 25
+    assert timestamp == len("2026-11-30 12:00:00") * 8 + 25
+    assert widths("cols=Name:321,*") == [*keys, 321, timestamp]
+
+
+def test_rows_of_a_wide_grid_have_the_cells_of_later_columns_as_text(visit, add_entity):
+    for row in "12":
+        add_entity("se", row, **{f"P{number:03}": number for number in range(100)})
+    content = visit("victor").get("/ui/a/acme/t/people/").content.decode()
+    rows = re.findall(r"<tr data-key.*?</tr>", content)
+    assert [row.count("<td ") for row in rows] == [1 + 103] * 2
+    assert [row.partition("<script")[0].count("<td ") for row in rows] == [1 + FIRST_COLUMNS] * 2
+    assert f"The first {FIRST_COLUMNS} of 103 columns" in content
+    # not in a row that replaces another one, or without another one
+    assert "text/html" not in visit("victor").get("/ui/a/acme/t/people/?f=RowKey+eq+'1'").content.decode()
 
 
 def names(text, seen=SEEN):
