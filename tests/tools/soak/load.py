@@ -103,7 +103,14 @@ class Load:
     def _protocol(self) -> None:
         dice = Random()
         with Connection(self._server, timeout=PATIENCE) as connection:
-            self._repeat("protocol", lambda _: self._entity(connection, dice), 0.01)
+            self._repeat("protocol", lambda _: self._ask_entity(connection, dice), 0.01)
+
+    def _ask_entity(self, connection: Connection, dice: Random) -> str:
+        try:
+            return self._entity(connection, dice)
+        except Exception:
+            connection.close()  # an answer that comes late is none to the next request
+            raise
 
     def _entity(self, connection: Connection, dice: Random) -> str:
         key = (f"p{dice.randrange(PARTITIONS)}", f"r{dice.randrange(ROWS)}")
