@@ -8,9 +8,9 @@ from storage.sql.batch import TEXT
 from storage.sql.forms import history_of, table_id_of
 from storage.sql.history import Op
 
-# It runs on the node that has the partition, where every statement must find the partition key as it was given, and
-# touches one entity. It writes the history beside the entities, in one transaction on one node. The result of a merge
-# is computed before, so that each statement is a plain one by the primary key.
+# It runs on the node that has the partition, where every statement must find the partition key as it was given. It
+# writes the history beside the entities, in one transaction on one node. The result of a merge is computed before, so
+# that each statement is a plain one by the primary key.
 _DELEGATED: Final = f"""
 CREATE OR REPLACE FUNCTION {{relation}}_change_set(
     p text, places integer[], ops text[], rks text[], expecteds bigint[],
@@ -29,6 +29,19 @@ DECLARE
     applied bigint[] := '{{{{}}}}';
     problem text;
     inserted integer;
+    op_of_all text := CASE WHEN cardinality(rks) > 1 AND ops[1] <> 'insert' AND ops[1] = ALL (ops) THEN ops[1] END;
+    -- the entities that were found, and in the order of the changes what was there and what becomes of it
+    found_rks text[];
+    found_ts bigint[];
+    found_anns text[];
+    found_vals text[];
+    found_props jsonb[];
+    before_ts bigint[];
+    before_anns text[];
+    before_vals text[];
+    after_props jsonb[];
+    after_vals text[];
+    is_refused boolean;
     -- an entity as it was, and what becomes of it
     was_ts bigint;
     was_anns text;
@@ -38,7 +51,7 @@ DECLARE
     is_insertion boolean := false;
 BEGIN
     PERFORM {moments.WRITE.format(table_id="{table_id}")};
-    IF ops IS NULL THEN
+    IF ops IS NULL AND cardinality(rks) > 1 THEN
         moment := node_moment();
         -- all at once takes half the time; if one fails, the loop below finds out which
         BEGIN
@@ -65,6 +78,86 @@ BEGIN
             RAISE EXCEPTION USING ERRCODE = 'TB002';
         EXCEPTION WHEN SQLSTATE 'TB002' OR feature_not_supported OR internal_error THEN
             -- within a transaction, Citus may refuse what takes more than one step
+            moment := NULL;
+        END;
+    END IF;
+    -- A shard that is being moved waits for transactions that have written to it, but not for those that have only
+    -- locked rows: these would then write elsewhere, over the writes of others. Nothing has such a key.
+    DELETE FROM {{relation}} AS e WHERE e.pk = p AND e.rk IS NULL;
+    IF op_of_all IS NOT NULL THEN
+        BEGIN
+            SELECT array_agg(rk), array_agg(ts), array_agg(anns), array_agg(vals), array_agg(props)
+            INTO found_rks, found_ts, found_anns, found_vals, found_props
+            FROM (
+                SELECT e.rk, e.ts, e.anns, e.vals, e.props FROM {{relation}} AS e
+                WHERE e.pk = p AND e.rk = ANY (rks) ORDER BY e.rk FOR UPDATE
+            ) AS found;
+            moment := greatest(node_moment(), (SELECT max(was) + 1 FROM unnest(found_ts) AS was));
+            SELECT array_agg(was_ts ORDER BY place), array_agg(was_anns ORDER BY place),
+                array_agg(was_vals ORDER BY place), array_agg(coalesce(was_props || props, props) ORDER BY place),
+                array_agg(text ORDER BY place),
+                bool_or(CASE
+                    WHEN was_ts IS NULL THEN op_of_all NOT IN ('upsert', 'upsert_merge')
+                    WHEN was_ts <> expected THEN true
+                    WHEN octet_length(text) < 1764 THEN false
+                    ELSE {{excess_of_kind}}(p, rk, text) IS NOT NULL
+                END)
+            INTO before_ts, before_anns, before_vals, after_props, after_vals, is_refused
+            FROM (
+                SELECT place, c.rk, expected, props, was_ts, was_anns, was_vals,
+                    CASE WHEN op_of_all IN ('merge', 'upsert_merge') THEN was_props END AS was_props,
+                    CASE WHEN was_ts IS NOT NULL AND op_of_all IN ('merge', 'upsert_merge')
+                        THEN {{merged_of_kind}} ELSE c.vals END AS text
+                FROM (
+                    SELECT place, rk, expected, props, {TEXT} AS vals, gone::text[] AS gone
+                    FROM unnest(rks, expecteds, propss, annss, valss, gones) WITH ORDINALITY
+                        AS change (rk, expected, props, anns, vals, gone, place)
+                ) AS c
+                LEFT JOIN unnest(found_rks, found_ts, found_anns, found_vals, found_props)
+                    AS f (rk, was_ts, was_anns, was_vals, was_props) ON f.rk = c.rk
+            ) AS change;
+            IF is_refused THEN
+                RAISE EXCEPTION USING ERRCODE = 'TB002';
+            END IF;
+            IF op_of_all = 'delete' THEN
+                DELETE FROM {{relation}} AS e WHERE e.pk = p AND e.rk = ANY (rks);
+                PERFORM raise_moment_floor(moment);
+            ELSE
+                IF found_rks IS NOT NULL THEN
+                    INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals)
+                    SELECT p, rk, moment, props, '', vals
+                    FROM unnest(rks, after_props, after_vals, before_ts) AS change (rk, props, vals, was)
+                    WHERE was IS NOT NULL
+                    ON CONFLICT (pk, rk) DO UPDATE
+                    SET ts = excluded.ts, props = excluded.props, anns = '', vals = excluded.vals;
+                END IF;
+                IF array_position(before_ts, NULL) IS NOT NULL THEN
+                    WITH done AS (
+                        INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
+                        SELECT p, rk, moment, props, '', vals
+                        FROM unnest(rks, after_props, after_vals, before_ts) AS change (rk, props, vals, was)
+                        WHERE was IS NULL
+                        ON CONFLICT DO NOTHING
+                        RETURNING 1
+                    )
+                    SELECT count(*) INTO inserted FROM done;
+                    IF inserted + coalesce(cardinality(found_rks), 0) < cardinality(rks) OR {moments.IS_OVERTAKEN} THEN
+                        RAISE EXCEPTION USING ERRCODE = 'TB002';
+                    END IF;
+                END IF;
+            END IF;
+            IF by_actor IS NOT NULL THEN
+                INSERT INTO {{history}} (pk, rk, ts, was, actor, op, request, anns, vals)
+                SELECT p, rk, moment, was, by_actor,
+                    CASE WHEN was IS NULL THEN '{Op.INSERT}' WHEN op_of_all = 'delete' THEN '{Op.DELETE}'
+                        ELSE '{Op.UPDATE}' END::"char",
+                    in_request, anns, vals
+                FROM unnest(rks, before_ts, before_anns, before_vals) AS change (rk, was, anns, vals);
+            END IF;
+            RETURN CASE WHEN op_of_all = 'delete' THEN before_ts::text[]
+                ELSE array_fill(moment::text, ARRAY[cardinality(rks)]) END;
+        EXCEPTION
+        WHEN SQLSTATE 'TB002' OR cardinality_violation OR feature_not_supported OR internal_error THEN
             moment := NULL;
         END;
     END IF;
