@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from storage.cluster.nodes import CoordinatorSilent, Node, look_for_unanswering, node_of
 from storage.core.reading import Partition, RelationWatch
@@ -25,6 +25,38 @@ class NodeSilent(ServerBusy):
     """The node with the entities does not respond."""
 
 
+class _Request(Generic[T]):
+    """Operation that waits for nodes, awaited where it is, because a task of its own would take as long as a get."""
+
+    __slots__ = ("_operation", "_waited_for", "is_abandoned", "partition", "relation")
+
+    def __init__(self, relation: str, partition: Partition, operation: Awaitable[T]) -> None:
+        self.relation = relation
+        self.partition = partition
+        self.is_abandoned = False
+        self._operation = operation
+        self._waited_for: asyncio.Future[Any] | None = None
+
+    def __await__(self) -> Generator[Any, None, T]:
+        steps = self._operation.__await__()
+        thrown: BaseException | None = None
+        while True:
+            try:
+                self._waited_for = steps.send(None) if thrown is None else steps.throw(thrown)
+            except StopIteration as ended:
+                return cast("T", ended.value)
+            thrown = None
+            try:
+                yield self._waited_for
+            except BaseException as error:
+                thrown = error
+
+    def abandon(self) -> None:
+        if self._waited_for is not None:
+            self.is_abandoned = True
+            self._waited_for.cancel(ABANDONED)
+
+
 class NodeWatch(RelationWatch):
     """Watch over the nodes of the cluster, as known to one process."""
 
@@ -32,7 +64,8 @@ class NodeWatch(RelationWatch):
         self._conninfo = conninfo
         self._lanes = lanes
         self._silent: frozenset[Node] = frozenset()
-        self._news: asyncio.Future[None] | None = None  # done, and replaced, when another node is silent
+        self._running: set[_Request[Any]] = set()
+        self._abandoning: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
         self._calm_until = 0.0
 
@@ -41,35 +74,38 @@ class NodeWatch(RelationWatch):
         return self._silent
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        tasks = [*self._abandoning, *([] if self._looking is None else [self._looking])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run(self, relation: str, partition: Partition, operation: Callable[[], Awaitable[T]]) -> T:
         """Run an operation on a distributed relation; raises NodeSilent if its nodes do not respond."""
         if self._silent:
             await self._check(relation, partition)
-        loop = asyncio.get_running_loop()
-        running = asyncio.ensure_future(operation())
-        timer = loop.call_later(_SUSPICIOUS, self._look)
+        request = _Request(relation, partition, operation())
+        self._running.add(request)
+        timer = asyncio.get_running_loop().call_later(_SUSPICIOUS, self._look)
         try:
-            while not running.done():
-                if self._news is None:
-                    self._news = loop.create_future()
-                await asyncio.wait((running, self._news), return_when=asyncio.FIRST_COMPLETED)
-                if not running.done():
-                    await self._check(relation, partition)
-            return running.result()
-        except NodeSilent:
-            running.cancel(ABANDONED)
+            return await request
+        except asyncio.CancelledError:
+            if request.is_abandoned:
+                raise NodeSilent from None
             raise
         except Canceled:
             self._look()
             raise
         finally:
             timer.cancel()
-            if not running.done():
-                running.cancel()
+            self._running.discard(request)
+
+    async def _abandon(self, request: _Request[Any]) -> None:
+        """Cancel a request if the node with its partition does not respond."""
+        try:
+            await self._check(request.relation, request.partition)
+        except ServerBusy:
+            if request in self._running:
+                request.abandon()
 
     async def _check(self, relation: str, partition: Partition) -> None:
         """Raise NodeSilent if one of the partitions is on an unresponsive node."""
@@ -111,6 +147,7 @@ class NodeWatch(RelationWatch):
             )
         for node in sorted(before - silent):
             logger.warning("The node %s of the cluster answers again.", node)
-        if silent - before and self._news is not None:
-            self._news.set_result(None)
-            self._news = None
+        for request in self._running if silent - before else ():
+            task = asyncio.get_running_loop().create_task(self._abandon(request))
+            self._abandoning.add(task)
+            task.add_done_callback(self._abandoning.discard)
