@@ -144,6 +144,9 @@ FORM: Final = RelationForm(
         # A coordinator keeps connections to nodes, with which the first transaction after a restart of a node fails.
         # To open them for each transaction takes milliseconds, which do not count in these sessions.
         session_settings={"citus.max_cached_conns_per_worker": "0"},
+        # There are no generic plans of most statements. A second connection to a node, which Citus makes for a page and
+        # closes after it, takes more time than the shards of a page on one.
+        key_settings={"plan_cache_mode": "auto", "citus.max_adaptive_executor_pool_size": "1"},
         # a read of all shards at once would keep the transaction from changing the relation and its function
         before_scan="SET LOCAL citus.multi_shard_modify_mode = 'sequential'",
         # the coordinator keeps a connection of each session to each node, and notices with its next use that one is

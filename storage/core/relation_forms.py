@@ -47,6 +47,7 @@ class Extension:
     name: str
     ddl_settings: Mapping[str, str]  # while functions and views are made that only this database has
     session_settings: Mapping[str, str]  # settings of Django's connections
+    key_settings: Mapping[str, str]  # settings of connections whose statements read and write by key
     before_scan: str  # in a transaction, before a read of all partitions
     renewal: str  # SQL that makes a session find out which of its connections elsewhere are lost
     lost: tuple[str, ...]  # beginnings of messages, without a code, of statements that failed with a lost one

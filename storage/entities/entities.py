@@ -201,6 +201,8 @@ def query(
     """
     if query.top == 0:
         return Page([], None)
+    if read is pages.page and pages.needs_bound(relation, query):
+        return (yield from _read_bounded_page(relation, query))  # type: ignore[return-value]
     statement = read(relation, query)
     if query.start is not None and statement.lane is Lane.FILTER and not pages.is_indexed(query):
         return (yield from _walk(relation, query, clock, read))
@@ -220,6 +222,21 @@ def _read_page(relation: str, query: EntityQuery, statement: Statement[Page[T]])
     size = PAGE_BYTES - sum(len(stored.content) for stored in page.entities)
     beyond = replace(query, start=page.next, top=query.top - len(page.entities))
     rest: Page[Any] = yield pages.measured_page(relation, beyond, size)
+    return Page(page.entities + rest.entities, rest.next)
+
+
+def _read_bounded_page(relation: str, query: EntityQuery) -> Steps[Page[StoredEntity]]:
+    """Read a page from several nodes, each of which sends only what is before its likely end."""
+    end = yield pages.likely_end(relation, query)
+    bounded = replace(query, end=end or query.end)
+    page = yield from _read_page(relation, bounded, pages.page(relation, bounded))
+    missing = query.top - len(page.entities)
+    if page.next is not None or end is None:
+        return page
+    if not missing:
+        return Page(page.entities, end)
+    size = PAGE_BYTES - sum(len(stored.content) for stored in page.entities)
+    rest = yield pages.measured_page(relation, replace(query, start=end, top=missing), size)
     return Page(page.entities + rest.entities, rest.next)
 
 

@@ -50,14 +50,14 @@ SETTINGS: Final = {
     ),
     Lane.FILTER: "SET plan_cache_mode = force_custom_plan; SET jit = off; SET statement_timeout = '1500ms'",
 }
-# with an extension for relations of another form, which has no generic plans of most statements, PostgreSQL may choose;
-# after SETTINGS
-_EXTENSIONS: Final = ",".join(extension.name for extension in EXTENSIONS)
-WITH_EXTENSION: Final = f"""
-SELECT set_config('plan_cache_mode', 'auto', {{is_local}}) FROM pg_extension
-WHERE extname = ANY ('{{{{{_EXTENSIONS}}}}}')
-    AND current_setting('plan_cache_mode') = 'force_generic_plan'
+# with an extension for relations of another form; after SETTINGS
+WITH_EXTENSION: Final = "; ".join(
+    f"""
+SELECT {", ".join(f"set_config('{name}', '{value}', {{is_local}})" for name, value in it.key_settings.items())}
+FROM pg_extension WHERE extname = '{it.name}' AND current_setting('plan_cache_mode') = 'force_generic_plan'
 """
+    for it in EXTENSIONS
+)
 COUNTS: Final = {Lane.KEY: 8, Lane.FILTER: 4}  # more did not increase throughput; each takes 2 to 5 MB
 # the share of a lane's connections that statements that wait for other nodes leave to the others: a node that hangs
 # holds each of its statements, and tables that are not on it must not wait for these

@@ -205,6 +205,33 @@ def measured_page(relation: str, query: EntityQuery, size: int) -> Statement[Pag
     return binder.statement(text, walk.lane, lambda result: _read_page(result, content, query.top))
 
 
+# One of so many keys, by their hash, tells where about a page ends, and is read of an index. The page ends before this
+# key with a chance of 2 %.
+_SAMPLED: Final = 16
+_LIKELY_END: Final = f"""
+SELECT pk, rk FROM {{relation}} WHERE {{keys}} AND (hashtext(pk) # hashtext(rk)) & {_SAMPLED - 1} = 0
+ORDER BY pk, rk OFFSET {{skipped}}::bigint LIMIT 1
+"""
+_BOUNDED_FROM: Final = 100  # entities
+
+
+def needs_bound(relation: str, query: EntityQuery) -> bool:
+    """Return whether several nodes would each send as many entities as the page has."""
+    if capabilities(relation).joins_partitions or query.top < _BOUNDED_FROM:
+        return False
+    access = plan_access(query.filter)
+    return access.is_by_keys and access.bounds.partition.single is None
+
+
+def likely_end(relation: str, query: EntityQuery) -> Statement[Position | None]:
+    """Return the statement for a key soon after the end of a page; None if there is probably no further one."""
+    binder = Binder()
+    keys = walks.keys(query, binder)
+    skipped = binder.bind(str(query.top * 6 // (_SAMPLED * 5) + 4))
+    text = _LIKELY_END.format(relation=relation, keys=keys, skipped=skipped)
+    return binder.statement(text, Lane.KEY, lambda result: position_at(result, 0))
+
+
 def _read_page(result: Result, content: "_Content", top: int) -> Page[StoredEntity]:
     """Read a page; rows beyond it have only a key."""
     ticks = _ticks(result, min(result.ntuples, top))
