@@ -23,6 +23,7 @@ from storage.server import garbage
 from storage.server.database import POOL, close_pools
 from storage.sql.lanes import SETTINGS
 from tests import distribution, emptying, prepared, programs
+from tests.cluster.real import site
 from tests.distribution import Tier
 from tests.durations import Meter
 from tests.live_server import LiveServer, start_server
@@ -248,8 +249,13 @@ def patient_lanes(request, monkeypatch):
 
 @pytest.fixture(scope="session")
 def server(scratch) -> LiveServer:
-    """Start a server with `manage.py serve`, as a user would, with durable defaults."""
-    with start_server(seeded(scratch / "server")) as live:
+    """Start a server with `manage.py serve`, as a user would, with durable defaults.
+
+    With TEST_CITUS, the tables of all its accounts are distributed: see tests/cluster/real.
+    """
+    is_distributing = site.URL in os.environ
+    started = site.distributing_server if is_distributing else start_server
+    with started(scratch / "server" if is_distributing else seeded(scratch / "server")) as live:
         yield live
 
 

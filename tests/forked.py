@@ -70,9 +70,11 @@ def _listen() -> str:
     return address
 
 
-def run_command(data: Path, command: str, *arguments: str) -> tuple[int, str, str]:
-    """Run a command on a data folder; return its status, its output and its errors."""
+def run_command(data: Path, command: str, *arguments: str, database: str = "") -> tuple[int, str, str]:
+    """Run a command on a data folder, perhaps with a database elsewhere; return its status, output and errors."""
     given = {**clean_environment(), "TABLERO_DATA": str(data)}
+    if database:
+        given["DATABASE_URL"] = database
     words = [command, "--data", str(data), *arguments]
     with (
         tempfile.TemporaryFile("w+") as output,

@@ -29,6 +29,8 @@ class LiveServer:
     account: str = ACCOUNT
     key: str = KEY
     url: str = ""
+    database: str = ""  # URL, unless it is the server's own
+    distributes: bool = False  # whether the tables of new accounts are distributed
     is_ready: threading.Event = field(init=False, default_factory=threading.Event)
     reader: threading.Thread = field(init=False)
 
@@ -63,12 +65,14 @@ class LiveServer:
         """
         from tests import forked
 
-        status, output, errors = forked.run_command(self.data, command, *arguments)
+        status, output, errors = forked.run_command(self.data, command, *arguments, database=self.database)
         assert status == 0, (command, *arguments, output, errors)
         return output
 
     def change_accounts(self, *arguments: str) -> None:
         self.manage("account", *arguments)
+        if self.distributes and arguments[0] == "add":
+            self.manage("account", "distributes", arguments[1], "on")
 
     def add_token(self, user: str, name: str, scope: str = "manage") -> str:
         """Return a new token of the management API that may do what its user may, within a scope."""
@@ -147,7 +151,7 @@ def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=R
         text=True,
         env={**clean_environment(), **configured},
     )
-    live = LiveServer(process, Path(data))
+    live = LiveServer(process, Path(data), database=configured.get("DATABASE_URL", ""))
     try:
         if wait:
             live.wait_until_ready()

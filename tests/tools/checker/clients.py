@@ -305,6 +305,7 @@ class Load:
         self._threads: list[threading.Thread] = []
         self._kinds: set[str] = set()
         self._has_sessions = False
+        self.has_past = True  # whether the table can be read as of a moment
 
     @property
     def history(self) -> History:
@@ -352,6 +353,8 @@ class Load:
     def anything(self, client: Client, dice: Random) -> None:
         key = dice.choice(self.alone)
         [turn] = dice.choices(TURNS, WEIGHTS)
+        if turn == "past" and not self.has_past:
+            turn = "get"
         match turn:
             case "get":
                 self.recorder.get(client, dice.choice(self.keys))
