@@ -34,6 +34,7 @@ from storage.domain.errors import (
     ServerBusy,
     UpdateConditionNotSatisfied,
 )
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.history.recorded import Op
 from storage.domain.values.edm import Edm, EdmValue
@@ -51,6 +52,7 @@ from storage.runtime import doctor
 from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError
 from storage.sql import entities as statements
+from storage.sql import pages
 from storage.sql.django import execute, fetch, run
 from storage.sql.failures import failure
 from storage.sql.relations import relation_of
@@ -745,3 +747,19 @@ def test_the_doctor_counts_distributed_tables(table, write, account):
     tables.delete(account, "others")
     results = [it.text for part, it in doctor.examine() if part == "cluster"]
     assert "Distributed: 1 table; all others are here. Deleted and not dropped yet: 1 table." in results[0]
+
+
+@pytest.mark.parametrize("before", [None, 50, 99, 100, 101, 1000], ids=str)
+def test_pages_of_several_partitions_are_whole_wherever_they_probably_end(table, monkeypatch, before):
+    """Shards are asked for what is before a likely end, which may come too early or too late."""
+    distribution.distribute(table)
+    keys = sorted(EntityKey(f"p{number % 150:03}", str(number)) for number in range(330))
+    edits.apply(table, [Insert(entity(key, A=1)) for key in keys], by=ADA)
+    if before is not None:
+        monkeypatch.setattr(pages, "likely_end", lambda name, query: pages.window_end(name, query, before))
+    for bounds in (None, parse("PartitionKey ge 'p020' and PartitionKey lt 'p140'")):
+        expected = [it for it in keys if bounds is None or "p020" <= it.partition_key < "p140"]
+        query = EntityQuery(filter=bounds, top=100)
+        found = [[stored.key for stored in page] for page in entities.all_pages(table, query)]
+        assert [key for page in found for key in page] == expected
+        assert {len(page) for page in found[:-1]} == {100}
