@@ -226,7 +226,7 @@ def _read_page(relation: str, query: EntityQuery, statement: Statement[Page[T]])
 
 
 def _read_bounded_page(relation: str, query: EntityQuery) -> Steps[Page[StoredEntity]]:
-    """Read a page from several nodes, each of which sends only what is before its likely end."""
+    """Read a page from several nodes, which send only entities before its likely end."""
     end = yield pages.likely_end(relation, query)
     bounded = replace(query, end=end or query.end)
     page = yield from _read_page(relation, bounded, pages.page(relation, bounded))
