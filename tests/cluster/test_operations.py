@@ -750,8 +750,8 @@ def test_the_doctor_counts_distributed_tables(table, write, account):
 
 
 @pytest.mark.parametrize("before", [None, 50, 99, 100, 101, 1000], ids=str)
-def test_pages_of_several_partitions_are_whole_wherever_they_probably_end(table, monkeypatch, before):
-    """Shards are asked for what is before a likely end, which may come too early or too late."""
+def test_pages_of_several_partitions_are_whole_at_any_likely_end(table, monkeypatch, before):
+    """Shards send entities before a likely end, which may come too early or too late."""
     distribution.distribute(table)
     keys = sorted(EntityKey(f"p{number % 150:03}", str(number)) for number in range(330))
     edits.apply(table, [Insert(entity(key, A=1)) for key in keys], by=ADA)
@@ -760,6 +760,6 @@ def test_pages_of_several_partitions_are_whole_wherever_they_probably_end(table,
     for bounds in (None, parse("PartitionKey ge 'p020' and PartitionKey lt 'p140'")):
         expected = [it for it in keys if bounds is None or "p020" <= it.partition_key < "p140"]
         query = EntityQuery(filter=bounds, top=100)
-        found = [[stored.key for stored in page] for page in entities.all_pages(table, query)]
-        assert [key for page in found for key in page] == expected
-        assert {len(page) for page in found[:-1]} == {100}
+        read = [[stored.key for stored in page] for page in entities.all_pages(table, query)]
+        assert [key for page in read for key in page] == expected
+        assert {len(page) for page in read[:-1]} == {100}

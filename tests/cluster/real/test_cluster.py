@@ -117,9 +117,7 @@ def test_change_sets_are_whole_and_refusals_keep_connections(live, client, clust
             )
     assert {client.get(key).value for key in keys} == {1}
     [(after,)] = sessions(cluster, database)
-    assert (
-        after - before < 60
-    )  # Citus closes the connections of 90 failed statements, those of others come and go
+    assert after - before < 60  # of 90 refusals, each of which would have closed a connection
 
 
 def sessions(cluster, database):

@@ -23,7 +23,7 @@ KEY = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
 
 def batch_upsert(site: Site, count: int) -> list[bytes]:
-    """Build change sets of upserts in a small partition, of which every second entity exists."""
+    """Build change sets of upserts in a small partition; every second entity exists."""
     return [upserts(site, number) for number in range(count)]
 
 
