@@ -117,7 +117,7 @@ def test_change_sets_are_whole_and_refusals_keep_connections(live, client, clust
             )
     assert {client.get(key).value for key in keys} == {1}
     [(after,)] = sessions(cluster, database)
-    assert after - before < 60  # of 90 refusals, each of which would have closed a connection
+    assert after - before < 60  # a failed statement would close its connection: 90
 
 
 def sessions(cluster, database):
