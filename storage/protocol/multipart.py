@@ -115,21 +115,21 @@ def _guid() -> bytes:
 
 def _read_changes(segment: bytes, start: int, boundary: bytes) -> list[Part]:
     parts: list[Part] = []
-    heads: dict[object, tuple[PartHead, bytes]] = {}
+    reader = _PartReader()
     if b"--" + boundary not in segment:
         raise InvalidInput
     texts = list(islice(_split(segment, boundary, start), MAX_CHANGES + 1))
     if len(texts) == 1 and not texts[0].strip():
         return []  # some clients write no part as a blank one
     for text in texts:
-        parts.append(_read_part(text, heads))
+        parts.append(reader.read(text))
         if parts[-1].head.method not in _CHANGES:
             raise InvalidInput
     return parts
 
 
 def _read_query(segment: bytes) -> Part:
-    part = _read_part(segment, {})
+    part = _PartReader().read(segment)
     if part.head.method != "GET":
         raise InvalidInput
     return part
@@ -139,25 +139,41 @@ def _read_query(segment: bytes) -> Part:
 _KEYED_LINE: Final = re.compile(rb"([A-Z]++) (([^ ?(%\r\n]++)\([^?/\r\n]*\)) HTTP/1\.1\r\n")
 
 
-def _read_part(segment: bytes, heads: dict[object, tuple[PartHead, bytes]]) -> Part:
-    """Read a part of a batch; ``heads`` caches parsed heads by everything but key and length."""
-    mime, at = _read_headers(segment, 0)
-    content_type = mime.get(b"content-type", _HTTP)
-    if content_type != _HTTP and _split_media_type(content_type)[0] != _HTTP:
-        raise InvalidInput
-    at = _skip_blank(segment, at)
-    blank_line = segment.find(b"\r\n\r\n", at) + 4
-    keyed = _KEYED_LINE.match(segment, at)
-    others = _without_length(segment[at if keyed is None else keyed.end() : blank_line])
-    form = others if keyed is None else (keyed[1], keyed[3], others)
-    known = heads.get(form)
-    if known is not None:
-        head, target = known
-        return Part(head, target if keyed is None else keyed[2], segment[blank_line:].strip(_BLANK))
-    head, target, end = _read_part_head(segment, at)
-    if end == blank_line:
-        heads[form] = head, target
-    return Part(head, target, segment[end:].strip(_BLANK))
+class _PartReader:
+    """Reader of the parts of a batch, which mostly begin alike."""
+
+    def __init__(self) -> None:
+        self._mime = b""  # how the parts begin, up to and with the blank line
+        # parsed heads by everything but key and length
+        self._heads: dict[object, tuple[PartHead, bytes]] = {}
+
+    def read(self, segment: bytes) -> Part:
+        mime = self._mime
+        at = _skip_blank(
+            segment, len(mime) if mime and segment.startswith(mime) else self._read_mime(segment)
+        )
+        blank_line = segment.find(b"\r\n\r\n", at) + 4
+        keyed = _KEYED_LINE.match(segment, at)
+        others = _without_length(segment[at if keyed is None else keyed.end() : blank_line])
+        form = others if keyed is None else (keyed[1], keyed[3], others)
+        known = self._heads.get(form)
+        if known is not None:
+            head, target = known
+            return Part(head, target if keyed is None else keyed[2], segment[blank_line:].strip(_BLANK))
+        head, target, end = _read_part_head(segment, at)
+        if end == blank_line:
+            self._heads[form] = head, target
+        return Part(head, target, segment[end:].strip(_BLANK))
+
+    def _read_mime(self, segment: bytes) -> int:
+        """Check the MIME header of a part; return the position after it."""
+        mime, at = _read_headers(segment, 0)
+        content_type = mime.get(b"content-type", _HTTP)
+        if content_type != _HTTP and _split_media_type(content_type)[0] != _HTTP:
+            raise InvalidInput
+        if mime and segment.endswith(b"\r\n\r\n", 0, at):  # without a blank line, more of it could follow
+            self._mime = segment[:at]
+        return at
 
 
 def _without_length(headers: bytes) -> bytes:

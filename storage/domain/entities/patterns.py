@@ -172,7 +172,7 @@ def recognize(body: bytes, kind: AccountKind) -> EncodedProperties | None:
 
 def _marks(body: bytes) -> int:
     """Count the quotation marks around names and strings, which is equal in entities of the same shape."""
-    return body.count(b'"') - body.count(b'\\"')
+    return body.count(b'"') - (body.count(b'\\"') if b"\\" in body else 0)  # looking for two takes longer
 
 
 def learn(members: Mapping[str, Any], names: tuple[str, ...], kind: AccountKind) -> None:
