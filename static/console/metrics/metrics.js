@@ -12,8 +12,9 @@ const resized = new ResizeObserver((entries) => {
 });
 
 const place = () => document.getElementById("metrics");
+const spotOf = (figure) => figure.querySelector(".chart-place");
 const sizeOf = (figure) => {
-  const { clientWidth, clientHeight } = figure.querySelector(".chart-place");
+  const { clientWidth, clientHeight } = spotOf(figure);
   return { width: Math.max(200, clientWidth - 16), height: clientHeight };
 };
 
@@ -103,18 +104,12 @@ function backgroundOf({ times, gaps }, marks, colours) {
   };
 }
 
-function draw(figure, marks) {
-  const spot = figure.querySelector(".chart-place");
-  if (!spot) return;
+function draw(figure, { size, inks, faint, colours }, marks) {
   const periods = JSON.parse(place().dataset.periods);
   const { times } = periods;
   const values = JSON.parse(figure.dataset.columns);
   const legend = [...figure.querySelectorAll(".chart-legend > li")];
   const { chart: kind, unit } = figure.dataset;
-  const style = getComputedStyle(spot);
-  const colours = Object.fromEntries(["axis", "grid", "gap", "mark"].map((name) => [name, colour(spot, `--${name}`)]));
-  colours.font = style.fontFamily;
-  const inks = legend.map((item) => getComputedStyle(item.querySelector("i")).color);
   const isStacked = kind !== "lines";
   const columns = isStacked ? stack(values) : values;
   const order = columns.map((_, index) => index);
@@ -127,7 +122,7 @@ function draw(figure, marks) {
     stroke: inks[index],
     width: kind === "bars" ? 0 : 2,
     dash: kind === "lines" ? DASHES[index % DASHES.length] : undefined,
-    fill: kind === "bars" ? inks[index] : kind === "area" ? faint(inks[index], spot) : undefined,
+    fill: kind === "bars" ? inks[index] : kind === "area" ? faint[index] : undefined,
     paths: kind === "bars" ? uPlot.paths.bars({ size: [0.8, 40], align: 0 }) : undefined,
     points: { show: kind !== "bars" && columns[index].some((it, at, all) => it !== null && (all[at - 1] ?? all[at + 1] ?? null) === null) },
   }));
@@ -138,7 +133,7 @@ function draw(figure, marks) {
   const day = new Intl.DateTimeFormat(lang, { timeZone: page.zone, day: "numeric", month: "short" });
   const span = times.at(-1) - times[0];
   const options = {
-    ...sizeOf(figure),
+    ...size,
     padding: [14, 20, 0, 0],
     legend: { show: false },
     tzDate: (at) => uPlot.tzDate(new Date(at * 1000), page.zone),
@@ -189,7 +184,7 @@ function draw(figure, marks) {
       ],
     },
   };
-  drawn.set(figure, new uPlot(options, [times, ...order.map((index) => columns[index])], spot));
+  drawn.set(figure, new uPlot(options, [times, ...order.map((index) => columns[index])], spotOf(figure)));
   resized.observe(figure);
 }
 
@@ -203,24 +198,29 @@ function wrap(hooks) {
   return Object.fromEntries(Object.entries(hooks).map(([name, act]) => [name, [act]]));
 }
 
-/** A colour as a browser computes it: a canvas knows no variables, and not every browser's knows light-dark(). */
-function colour(element, name) {
-  const probe = document.createElement("i");
-  probe.style.setProperty("color", `var(${name})`);
-  element.append(probe);
-  const found = getComputedStyle(probe).color;
-  probe.remove();
-  return found;
+/** Colours as a browser computes them: a canvas knows no variables, and not every browser's knows light-dark(). */
+function compute(element, colours) {
+  const probes = colours.map((colour) => {
+    const probe = document.createElement("i");
+    probe.style.setProperty("color", colour);
+    return probe;
+  });
+  element.append(...probes);
+  const computed = probes.map((probe) => getComputedStyle(probe).color);
+  for (const probe of probes) probe.remove();
+  return computed;
 }
 
-function faint(ink, element) {
-  element.style.setProperty("--ink", ink);
-  const probe = document.createElement("i");
-  probe.style.setProperty("color", "color-mix(in srgb, var(--ink) 30%, var(--surface))");
-  element.append(probe);
-  const found = getComputedStyle(probe).color;
-  probe.remove();
-  return found;
+const mix = (ink) => `color-mix(in srgb, ${ink} 30%, var(--surface))`;
+
+/** Sizes and colours of all charts: read between their drawings, they would have the page laid out for each. */
+function looksOf(figures) {
+  const sizes = figures.map(sizeOf);
+  const inks = figures.map((figure) => [...figure.querySelectorAll(".chart-legend i")].map((it) => getComputedStyle(it).color));
+  const { fontFamily: font } = getComputedStyle(spotOf(figures[0]));
+  const [axis, grid, gap, mark, ...mixed] = compute(spotOf(figures[0]), ["var(--axis)", "var(--grid)", "var(--gap)", "var(--mark)", ...inks.flat().map(mix)]);
+  const colours = { axis, grid, gap, mark, font };
+  return figures.map((_, at) => ({ size: sizes[at], inks: inks[at], faint: mixed.splice(0, inks[at].length), colours }));
 }
 
 function drawAll() {
@@ -233,7 +233,10 @@ function drawAll() {
     at: Number(dataset.mark),
     number: String(index + 1),
   }));
-  for (const figure of document.querySelectorAll("[data-chart]")) draw(figure, marks);
+  const figures = [...document.querySelectorAll("[data-chart]")].filter(spotOf);
+  if (!figures.length) return;
+  const looks = looksOf(figures);
+  figures.forEach((figure, at) => draw(figure, looks[at], marks));
 }
 
 /** Put the present numbers into the page. */
