@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.real.site import URL, Cluster, serving
 from tests.live_server import LiveServer
 from tests.tools.checker.clients import EVERYTHING, Endpoint, Load
-from tests.tools.checker.feed import Api, check_feed, check_feed_of
+from tests.tools.checker.feed import Api, check_feed, check_feed_of, check_past
 from tests.tools.checker.registers import check_registers
 
 Loading = Callable[..., AbstractContextManager[Load]]
@@ -58,7 +58,7 @@ def loading(live: LiveServer, token: str) -> Loading:
     def loading(clients: int = 8, others: tuple[LiveServer, ...] = (), seed: int = 1) -> Iterator[Load]:
         endpoints = [Endpoint(it.port, it.account, it.key) for it in (live, *others)]
         load = Load(endpoints[0], f"t{uuid4().hex}", seed)
-        load.has_past = False
+        load.past_since = None
         load.add_clients(clients, endpoints)
         with load.running():
             yield load
@@ -66,6 +66,8 @@ def loading(live: LiveServer, token: str) -> Loading:
             load.stop()
             with load.client("last", kind=EVERYTHING) as client:
                 final = {key: load.recorder.get(client, key).seen[key] for key in load.keys}
+                for read in load.history.past[::5]:
+                    load.recorder.past(client, list(read.seen), read.moment or 0)
         check(load, Api(endpoints[0], load.table, token), final)
 
     return loading
@@ -78,5 +80,6 @@ def check(load: Load, api: Api, final: dict) -> None:
     violations = [it for key, own in versions.items() for it in check_feed(own, {key: final[key]})]
     violations += check_feed_of(load.history, changes)
     violations += check_registers(load.history, changes)
+    violations += check_past(load.history, changes)
     assert not violations, "\n".join(map(str, violations[:12]))
     assert len(changes) > len(load.keys)

@@ -61,6 +61,15 @@ def test_a_table_moves_back_and_forth_under_load(live, loading):
     assert longest_pause(load) < PAUSE
 
 
+def test_moments_are_the_same_whenever_they_are_read(live, loading):
+    with loading() as load:
+        load.wait_for_answers(20)
+        distribute(live, load.table)
+        load.past_since = time.time_ns() // 100
+        load.wait_for_answers(600)
+    assert len(load.history.past) > 20
+
+
 def test_shards_move_to_other_nodes_under_load(live, loading, cluster, database):
     with loading() as load:
         load.wait_for_answers(20)

@@ -305,7 +305,7 @@ class Load:
         self._threads: list[threading.Thread] = []
         self._kinds: set[str] = set()
         self._has_sessions = False
-        self.has_past = True  # whether the table can be read as of a moment
+        self.past_since: int | None = 0  # the Timestamp from which on moments can be read; None: none can
 
     @property
     def history(self) -> History:
@@ -353,7 +353,7 @@ class Load:
     def anything(self, client: Client, dice: Random) -> None:
         key = dice.choice(self.alone)
         [turn] = dice.choices(TURNS, WEIGHTS)
-        if turn == "past" and not self.has_past:
+        if turn == "past" and self.past_since is None:
             turn = "get"
         match turn:
             case "get":
@@ -361,7 +361,8 @@ class Load:
             case "query":
                 self.recorder.page(client, dice.choice((self.alone, self.together)))
             case "past":
-                if versions := [it.version for it in self.history.writes[-200:] if it.version]:
+                latest = (it.version for it in self.history.writes[-200:])
+                if versions := [it for it in latest if it and it >= (self.past_since or 0)]:
                     self.recorder.past(
                         client, dice.choice((self.alone, self.together)), dice.choice(versions)
                     )
