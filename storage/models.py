@@ -1,12 +1,13 @@
 """ORM models: accounts, tables, access, usage and activity; the rows of entities are in storage.sql."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from django.conf import settings
-from django.db import models
+from django.db import DEFAULT_DB_ALIAS, models
 from django.db.models import Q
+from django.utils.module_loading import import_string
 
 from storage.activity.subject import ActivityVerb
 from storage.core import lifetimes, registry
@@ -106,6 +107,9 @@ class RetiredKey(models.Model):
         return f"key{self.number} (old)"
 
 
+_MAKE_RELATION: Final = "storage.relations.table_relations.make"
+
+
 class Tables(models.QuerySet["Table"]):
     def existing(self) -> Self:
         """Filter to tables that are not deleted."""
@@ -151,6 +155,8 @@ class Table(models.Model):
     declined_indexes = models.JSONField(null=True, default=None)
     # there have been comments on it or its entities, so that it is worth looking for them
     has_comments = models.BooleanField(default=False, db_default=False)
+    # it has no relation yet: see storage.sql.tables
+    relation_pending = models.BooleanField(default=False, db_default=False)
 
     objects = Tables.as_manager()
 
@@ -167,10 +173,22 @@ class Table(models.Model):
         )
         indexes = (
             models.Index(fields=("account",), condition=Q(distributed=True), name="distributed_tables"),
+            models.Index(fields=("id",), condition=Q(relation_pending=True), name="pending_relations"),
         )
 
     def __str__(self) -> str:
         return self.name
+
+    @classmethod
+    def from_db(
+        cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any
+    ) -> Self:
+        """Make the relation of a loaded table if it is pending, so that no code meets a table without one."""
+        table = super().from_db(db, field_names, values, **options)
+        if table.__dict__.get("relation_pending") and table.deleted_at is None and db == DEFAULT_DB_ALIAS:
+            import_string(_MAKE_RELATION)(table)
+            table.relation_pending = False
+        return table
 
     @property
     def form(self) -> RelationForm:

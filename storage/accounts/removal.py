@@ -1,6 +1,6 @@
 """Deleting an account with its tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -175,11 +175,11 @@ def _check(account: Account, name: str, tables: Sequence[str], *, with_tables: b
         raise AccountError(Reason.READ_ONLY_ACCOUNT_HAS_TABLES, account=name, number=len(tables))
 
 
-def _drop(tables: Iterable[Table]) -> None:
+def _drop(tables: Collection[Table]) -> None:
     for table in tables:
         if table.deleted_at is None:
             table_relations.soft_delete(table)
-        table_relations.drop(table)
+    table_relations.drop(tables)
 
 
 def _delete(arguments: Arguments, *, by: Actor) -> None:
@@ -192,7 +192,7 @@ def _delete(arguments: Arguments, *, by: Actor) -> None:
     names = _own_tables(account)
     _check(account, name, names, with_tables=arguments.with_tables)
     # deleted tables that could be restored included
-    _drop(Table.objects.filter(account=account))
+    _drop(list(Table.objects.filter(account=account)))
     for snapshot in Snapshot.objects.filter(account=account):
         snapshot_copies.drop_relations(snapshot)
     history.remove(account)

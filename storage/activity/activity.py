@@ -1,6 +1,7 @@
 """Activity log, written in the transaction of the activity and immutable."""
 
 import getpass
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ from django.db.models import Count, Exists, F, Func, OuterRef, Q, QuerySet, Subq
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Coalesce, JSONObject, NullIf
 from django.db.models.lookups import Contains
+from django.utils import timezone
 
 from storage.accounts.subject import AccountVerb
 from storage.activity.actors import SAS_LABEL, actor_of
@@ -27,6 +29,7 @@ from storage.people.subject import PeopleVerb
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited, storable_text
 from storage.sql.notify import notify_access
+from storage.sql.tables import Note
 
 _BATCH: Final = 500  # rows
 # verbs that can take away a user's access; open streams then check whether they may continue
@@ -114,6 +117,21 @@ def record(
     if isinstance(recorded, Func):
         del done.recorded  # to be read when it is needed
     return done
+
+
+def note(verb: Verb, by: Actor, account: Account) -> Note:
+    """Return what ``record`` stores of an activity, for statements that record it with their change."""
+    return Note(
+        timezone.now(),
+        verb,
+        account.name,
+        by.kind,
+        storable_text(by.name, 256),
+        storable_text(by.address, 64),
+        storable_text(by.agent, 256),
+        storable_text(by.request_id, 64),
+        json.dumps(in_json({"by_token": by.token} if by.token else {})),
+    )
 
 
 def _write_key(key: EntityKey, ticks: int | None) -> dict[str, object]:

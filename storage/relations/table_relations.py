@@ -2,20 +2,26 @@
 
 import logging
 import re
+from collections.abc import Iterable
+from datetime import timedelta
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from storage.core.relation_forms import Ability
 from storage.domain.errors import NotImplemented
 from storage.domain.values.kinds import AccountKind
-from storage.models import Table
+from storage.models import Account, Table
 from storage.sql import django as sql
 from storage.sql import relations
+from storage.sql import tables as statements
 from storage.sql.attempts import attempting_each
 
 logger = logging.getLogger(__name__)
+
+_PENDING: Final = timedelta(seconds=5)  # tables of tests are often deleted sooner
 
 
 class RelationOperations(Protocol):
@@ -50,6 +56,21 @@ def create(table: Table, kind: AccountKind) -> None:
         sql.execute(relations.create(table.pk, table.account_id, kind))
 
 
+def make(table: Table) -> None:
+    """Make the relation of a table if it is pending and the table is not deleted."""
+    kind = Account.objects.values_list("kind", flat=True).get(pk=table.account_id)
+    sql.run(statements.make(table.pk, table.account_id, AccountKind(kind)))
+
+
+def make_pending() -> None:
+    """Make the relations that tables still lack some seconds after their creation."""
+    pending = Table.objects.existing().filter(relation_pending=True, created_at__lt=Now() - _PENDING)
+    with attempting_each("Not every table got its relation") as attempt:
+        for table_id in list(pending.order_by("pk").values_list("pk", flat=True)):
+            with attempt():
+                Table.objects.filter(pk=table_id).first()  # loading it does
+
+
 def soft_delete(table: Table) -> None:
     """Soft-delete the relation by renaming it; ``table`` may be marked as deleted already."""
     if operations := _operations_of(table):
@@ -60,18 +81,24 @@ def soft_delete(table: Table) -> None:
 
 def restore(table: Table, kind: AccountKind) -> None:
     """Revert ``soft_delete``."""
-    if operations := _operations_of(table):
+    if table.relation_pending:
+        make(table)
+    elif operations := _operations_of(table):
         operations.restore(table, kind)
     else:
         sql.execute(relations.restore(table.pk, table.account_id, kind))
 
 
-def drop(table: Table) -> None:
-    """Drop a soft-deleted relation."""
-    if operations := _operations_of(table):
-        operations.drop(table)
-    else:
-        sql.execute(relations.drop(table.pk))
+def drop(tables: Iterable[Table]) -> None:
+    """Drop soft-deleted relations."""
+    local = []
+    for table in tables:
+        if operations := _operations_of(table):
+            operations.drop(table)
+        elif not table.relation_pending:
+            local.append(table.pk)
+    if local:
+        sql.execute(relations.drop(local))
 
 
 def incomplete() -> list[Table]:

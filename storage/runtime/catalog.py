@@ -29,6 +29,7 @@ from storage.relations import history
 from storage.runtime.job_news import JobNews
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread, on_standby
+from storage.sql.comparing import NO_TABLE
 from storage.sql.forms import waits_elsewhere
 from storage.sql.notify import LEASE, Event, News, listen
 from storage.sql.relations import relation_of
@@ -85,6 +86,7 @@ class KnownTable(NamedTuple):
     policies: Mapping[str, AccessPolicy]
     throughput: int
     indexed: frozenset[str] = frozenset()  # the properties with an index of their own
+    relation_pending: bool = False  # its relation may have to be made before it is used
 
     @property
     def waits_elsewhere(self) -> bool:
@@ -108,6 +110,7 @@ class Catalog:
         self._accounts: dict[str, KnownAccount] = {}
         self._names: Collection[str] | None = None  # names of all accounts, known after a look-up failed
         self._tables: dict[tuple[int, str], KnownTable] = {}
+        self.has_older = False  # whether a server runs for which each table must have a relation
         self._held = False  # whether this process holds the lock that allows caching
         self._expires_at = 0.0  # on the monotonic clock
         self._generation = 0
@@ -155,9 +158,25 @@ class Catalog:
         known = await in_thread(_table, account.row, folded_name)
         if known is None:
             raise TableNotFound
-        if self._held and generation == self._generation:
-            self._tables[key] = known
+        self.add_table(account, folded_name, known, generation)
         return known
+
+    @property
+    def generation(self) -> int:
+        """Return a number that changes when something is forgotten, for ``add_table``."""
+        return self._generation
+
+    def add_table(self, account: KnownAccount, folded_name: str, known: KnownTable, generation: int) -> None:
+        """Cache a table that was read or created since a generation, unless something was forgotten meanwhile."""
+        if self._held and generation == self._generation:
+            self._tables[account.id, folded_name] = known
+
+    def replace_table(
+        self, account: KnownAccount, folded_name: str, known: KnownTable, new: KnownTable
+    ) -> None:
+        """Replace what is cached of a table, unless that was forgotten."""
+        if self._tables.get((account.id, folded_name)) is known:
+            self._tables[account.id, folded_name] = new
 
     def cached_account(self, name: str) -> KnownAccount | None:
         return self._accounts.get(name) if monotonic() < self._expires_at else None
@@ -209,9 +228,11 @@ class Catalog:
             case News.JOBS:
                 self._job_news.announce()
             case News.STILL_HELD:
+                self.has_older = event.has_older
                 self._note_writer(event.writer)
                 self._expires_at = event.at + LEASE
             case News.HELD:
+                self.has_older = event.has_older
                 self._note_writer(event.writer)
                 self._held = True
                 self._expires_at = event.at + LEASE
@@ -354,6 +375,6 @@ def _table(account: Account, folded_name: str) -> KnownTable | None:
     if table is None:
         return None
     policies = {policy.identifier: policy.terms for policy in table.policies.all()}
-    return KnownTable(
-        table.pk, relation_of(table), table.name, policies, table.throughput, indexes.indexed(table.pk)
-    )
+    # only on a standby, which cannot make it
+    relation = NO_TABLE if table.relation_pending else relation_of(table)
+    return KnownTable(table.pk, relation, table.name, policies, table.throughput, indexes.indexed(table.pk))

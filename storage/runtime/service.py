@@ -16,6 +16,7 @@ from storage.access import policies
 from storage.accounts import service_properties
 from storage.core import registry
 from storage.core.reading import Partition, ReadRouter, Synchronization
+from storage.core.relation_forms import LOCAL
 from storage.core.subject import Hook
 from storage.core.tracer import Tracer
 from storage.domain.access.actor import SERVER, Actor
@@ -30,6 +31,7 @@ from storage.domain.errors import (
     InsufficientAccountPermissions,
     OperationTimedOut,
     ServerBusy,
+    StorageError,
     TableNotFound,
 )
 from storage.domain.filters.keys import key_range
@@ -62,7 +64,9 @@ from storage.sql.failures import Canceled, NodeLost, RolledBack, UnexpectedFailu
 from storage.sql.interruption import interrupt_older
 from storage.sql.lanes import Lanes
 from storage.sql.past import Past, as_of
+from storage.sql.relations import relation_name
 from storage.sql.statement import Statement
+from storage.sql.tables import make
 from storage.tables import tables
 
 if TYPE_CHECKING:
@@ -75,6 +79,7 @@ T = TypeVar("T")
 
 _BACKGROUND_DELAY: Final = 0.3  # seconds
 _DELETIONS_LIMIT: Final = 1000  # remembered deletions of tables
+_MAKING_LIMIT: Final = 1000  # remembered tables whose relations were made before their first use
 _RECOVERY: Final = 20.0  # seconds; a database that was killed answers again after a few
 
 
@@ -129,6 +134,10 @@ class Service:
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
         self._creating = asyncio.Lock()
+        # whether the table that was used or deleted last after its creation was used: then new ones get their relations
+        # at once; and those that get them, by id, until they are used or deleted
+        self._makes_relations = False
+        self._making: dict[int, asyncio.Task[bool]] = {}
         # when this process deleted tables, by account and folded name, in seconds of the monotonic clock
         self._deletions: dict[tuple[int, str], float] = {}
 
@@ -147,7 +156,7 @@ class Service:
         self._background = asyncio.create_task(self._run_background())
 
     async def close(self) -> None:
-        for task in filter(None, (self._background, self._noting)):
+        for task in filter(None, (self._background, self._noting, *self._making.values())):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         if self._router is not None:
@@ -239,14 +248,53 @@ class Service:
     async def create_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> int:
         """Create a table (Create Table); return its creation time in ticks."""
         _check_writable(account)
-        created = await self._create_table(account, name, by)
+        create = self._create_local_table if account.new_form is LOCAL else self._create_table
+        created = await create(account, name, by)
         self._deletions.pop((account.id, fold_table_name(name, account.kind)), None)
         return created
 
+    async def _create_local_table(self, account: KnownAccount, name: str, by: Actor) -> int:
+        generation = self._catalog.generation
+        created = await self._run_on_tables(tables.creation(account.row, name, by=by))
+        known = KnownTable(created.id, relation_name(created.id), name, {}, 0, relation_pending=True)
+        self._catalog.add_table(account, fold_table_name(name, account.kind), known, generation)
+        if self._catalog.has_older:
+            await self._run_on_tables(make(known.id, account.id, account.kind))
+        elif self._makes_relations:
+            if len(self._making) >= _MAKING_LIMIT:
+                self._making.pop(next(iter(self._making)))  # its first request makes sure of it
+            self._making[known.id] = asyncio.create_task(self._make_soon(account, known))
+        return created.ticks
+
+    async def _make_soon(self, account: KnownAccount, known: KnownTable) -> bool:
+        """Make the relation of a table while its client gets the answer; return False if that failed."""
+        try:
+            await self._run_on_tables(make(known.id, account.id, account.kind))
+        except (StorageError, UnexpectedFailure):
+            return False
+        return True
+
+    async def _run_on_tables(self, statement: Statement[T]) -> T:
+        """Run a statement that locks tables; raises OperationTimedOut."""
+        try:
+            return await self._lanes.run(statement)
+        except Canceled:
+            raise OperationTimedOut from None
+
+    async def _with_relation(self, account: KnownAccount, table: str, pending: KnownTable) -> KnownTable:
+        """Make the relation of a table that is used for the first time, unless it is being made already."""
+        self._makes_relations = True
+        making = self._making.pop(pending.id, None)
+        if making is not None:
+            await asyncio.wait([making])
+        if making is None or not making.result():
+            await self._run_on_tables(make(pending.id, account.id, account.kind))
+        known = pending._replace(relation_pending=False)
+        self._catalog.replace_table(account, table, pending, known)
+        return known
+
     async def _create_table(self, account: KnownAccount, name: str, by: Actor) -> int:
         create = partial(tables.create, account.row, name, by=by, is_checked=True)
-        if not account.new_form.creation_wait:
-            return to_ticks((await self._in_thread(create)).created_at)
         # one at a time, because the database does no more: those that wait would occupy threads
         turn = asyncio.ensure_future(self._creating.acquire())
         try:
@@ -263,8 +311,13 @@ class Service:
     async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
         """Delete a table (Delete Table); it can be restored while the account keeps its history."""
         _check_writable(account)
-        await self._in_thread(tables.delete, account.row, name, by=by, is_checked=True)
         folded = fold_table_name(name, account.kind)
+        known = self._catalog.cached_table(account, folded)
+        if known is not None and known.relation_pending:
+            self._makes_relations = False
+            self._making.pop(known.id, None)
+        if not await self._run_on_tables(tables.deletion(account.row, name, by=by)):
+            await self._in_thread(tables.delete, account.row, name, by=by, is_checked=True)
         self._catalog.forget_table(account, folded)
         self._note_deletion(account, folded)
 
@@ -546,6 +599,8 @@ class Service:
                 partial(self._catalog.table, account, table),
                 partial(self._standby.table, account, table),
             )
+        if known.relation_pending:
+            known = await self._with_relation(account, table, known)
         try:
             return await self._run_on(account, known, run, cost, partition)
         except NodeLost:

@@ -74,6 +74,56 @@ CREATE FUNCTION public.cosmos_entity_excess(pk text, rk text, anns text, vals te
         + octet_length(regexp_replace(vals, '\\u[0-9a-f]{4}', 'xxx', 'g')) > 2097152
 $$;
 
+CREATE FUNCTION public.create_table(of_account bigint, new_name text, new_folded text, about text, new_tags jsonb, note_at timestamp with time zone, note_verb text, note_account_name text, note_actor_kind text, note_actor text, note_address text, note_agent text, note_request_id text, note_detail jsonb, OUT new_id bigint, OUT created timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO storage_table (account_id, name, folded_name, created_at, description, tags, relation_pending)
+    VALUES (of_account, new_name, new_folded, CASE WHEN abs((date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN statement_timestamp() ELSE to_timestamp((next_moment((date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10) + 9) / 10 / 1000000.0) END, about, new_tags, true)
+    ON CONFLICT DO NOTHING
+    RETURNING id, created_at INTO new_id, created;
+    IF new_id IS NULL THEN
+        RETURN;
+    END IF;
+    IF NOT clock_timestamp() - statement_timestamp() < interval '100 us' THEN
+        -- it may have waited for the deletion of a table with this name
+        created := to_timestamp(((CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END) + 9) / 10 / 1000000.0);
+        UPDATE storage_table SET created_at = created WHERE id = new_id;
+    END IF;
+    INSERT INTO storage_activity (at, verb, account_name, actor_kind, actor, address, agent, request_id, detail, account_id, table_id, table_name)
+    VALUES (note_at, note_verb, note_account_name, note_actor_kind, note_actor, note_address, note_agent, note_request_id, note_detail, of_account, new_id, new_name);
+END
+$$;
+
+CREATE FUNCTION public.delete_table(of_account bigint, of_name text, most_kept integer, note_at timestamp with time zone, note_verb text, note_account_name text, note_actor_kind text, note_actor text, note_address text, note_agent text, note_request_id text, note_detail jsonb, OUT is_deleted boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    known record;
+    gone record;
+BEGIN
+    SELECT t.id, t.name, t.description, t.tags INTO known FROM storage_table AS t
+    WHERE t.account_id = of_account AND t.folded_name = of_name AND t.deleted_at IS NULL
+        AND NOT (t.distributed)
+        AND NOT EXISTS (SELECT FROM storage_storedaccesspolicy AS p WHERE p.table_id = t.id);
+    is_deleted := FOUND;
+    IF NOT is_deleted THEN
+        RETURN;
+    END IF;
+    SELECT * INTO gone FROM remove_table(known.id, NULL, most_kept);
+    is_deleted := gone.is_deleted;
+    IF NOT is_deleted THEN
+        RETURN;
+    END IF;
+    IF gone.kept IS NOT NULL THEN
+        note_detail := note_detail || jsonb_build_object('kept_days', extract(day FROM gone.kept)::integer);
+    END IF;
+    INSERT INTO storage_activity (at, verb, account_name, actor_kind, actor, address, agent, request_id, detail, account_id, table_id, table_name, before)
+    VALUES (note_at, note_verb, note_account_name, note_actor_kind, note_actor, note_address, note_agent, note_request_id, note_detail, of_account, known.id, known.name,
+        jsonb_build_object('description', known.description, 'tags', known.tags));
+END
+$$;
+
 CREATE FUNCTION public.entity_content(anns text, vals text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -694,6 +744,18 @@ EXCEPTION WHEN SQLSTATE 'TB005' THEN
 END
 $$;
 
+CREATE FUNCTION public.make_relation(of_table bigint, ddl text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM storage_table WHERE id = of_table AND relation_pending AND deleted_at IS NULL FOR NO KEY UPDATE;
+    IF FOUND THEN
+        EXECUTE ddl;
+        UPDATE storage_table SET relation_pending = false WHERE id = of_table;
+    END IF;
+END
+$$;
+
 CREATE FUNCTION public.next_moment(ticks bigint) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
@@ -739,6 +801,64 @@ BEGIN
     END IF;
 EXCEPTION WHEN SQLSTATE 'TB005' THEN
     NULL;
+END
+$$;
+
+CREATE FUNCTION public.remove_table(of_table bigint, keep interval, most_kept integer, OUT is_deleted boolean, OUT kept interval) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    known record;
+    relation text := 'entity_' || of_table;
+    deleted text := 'deleted_entity_' || of_table;
+    has_long boolean;
+    is_used boolean := false;
+    present timestamptz;
+BEGIN
+    -- no other process has a table in its catalog whose relation is pending
+    UPDATE storage_table SET deleted_at = to_timestamp(((CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END) + 9) / 10 / 1000000.0)
+    WHERE id = of_table AND deleted_at IS NULL AND relation_pending AND keep IS NULL;
+    is_deleted := FOUND;
+    IF is_deleted THEN
+        RETURN;
+    END IF;
+    SELECT t.account_id, t.folded_name, t.relation_pending, a.history_days INTO known
+    FROM storage_table AS t JOIN storage_account AS a ON a.id = t.account_id
+    WHERE t.id = of_table AND t.deleted_at IS NULL FOR UPDATE OF t;
+    is_deleted := FOUND;
+    IF NOT is_deleted THEN
+        RETURN;
+    END IF;
+    IF NOT known.relation_pending THEN
+        IF NOT pg_try_advisory_xact_lock(1952539245, of_table::integer) THEN
+            PERFORM * FROM (
+SELECT pg_cancel_backend(pid) FROM pg_locks
+WHERE locktype = 'advisory' AND granted AND classid = 1952539245 AND objid = of_table
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()
+) AS cancelled;
+        END IF;
+        EXECUTE format('ALTER TABLE %I RENAME TO %I', relation, deleted);
+        has_long := to_regclass(relation || '_long') IS NOT NULL;
+        IF has_long THEN
+            EXECUTE format('ALTER TABLE %I RENAME TO %I', relation || '_long', deleted || '_long');
+        END IF;
+        IF keep IS NULL AND (has_long OR pg_relation_size(deleted::regclass) > 0) THEN
+            EXECUTE format('SELECT EXISTS (SELECT FROM %I)', deleted) INTO is_used;
+        END IF;
+    END IF;
+    kept := keep;
+    -- while the relation is locked, so that a reader of the past waits for it: see storage.sql.moments
+    present := to_timestamp(((CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END) + 9) / 10 / 1000000.0);
+    IF is_used AND known.history_days > 0 THEN
+        kept := make_interval(days => known.history_days);
+        -- clients that make and delete tables all day may not fill the disk
+        UPDATE storage_table SET kept_until = present WHERE id IN (
+            SELECT id FROM storage_table WHERE account_id = known.account_id AND kept_until > present
+            ORDER BY deleted_at DESC OFFSET most_kept - 1
+        );
+    END IF;
+    UPDATE storage_table SET deleted_at = present, kept_until = present + kept WHERE id = of_table;
+    PERFORM pg_notify('tablero_catalog', 'table ' || known.account_id || ' ' || known.folded_name);
 END
 $$;
 
@@ -2265,6 +2385,7 @@ CREATE TABLE public.storage_table (
     declined_indexes jsonb,
     has_comments boolean DEFAULT false NOT NULL,
     distributed_since timestamp with time zone,
+    relation_pending boolean DEFAULT false NOT NULL,
     CONSTRAINT no_metrics_table CHECK (((deleted_at IS NOT NULL) OR (NOT ((folded_name)::text ~~ '$%'::text)))),
     CONSTRAINT storage_table_throughput_check CHECK ((throughput >= 0))
 );
@@ -2852,6 +2973,8 @@ CREATE UNIQUE INDEX one_open_notice ON public.storage_notice USING btree (kind, 
 CREATE UNIQUE INDEX one_query_of_an_address ON public.console_savedquery USING btree (account_id, table_name, slug) WHERE (deleted_at IS NULL);
 
 CREATE UNIQUE INDEX one_table_of_a_name ON public.storage_table USING btree (account_id, folded_name) WHERE (deleted_at IS NULL);
+
+CREATE INDEX pending_relations ON public.storage_table USING btree (id) WHERE relation_pending;
 
 CREATE INDEX query_shapes_by_day ON public.storage_queryshape USING btree (day);
 
@@ -3709,12 +3832,13 @@ INSERT INTO public.django_migrations VALUES
 	(104, 'storage', '0059_rehearsals', now()),
 	(105, 'storage', '0060_query_shapes', now()),
 	(106, 'storage', '0061_node_moments', now()),
-	(107, 'usersessions', '0001_initial', now()),
-	(108, 'storage', '0014_squashed_0035_branch_is_whole', now()),
-	(109, 'storage', '0008_squashed_0012_retired_key', now()),
-	(110, 'storage', '0001_squashed_0007_append_only', now()),
-	(111, 'console', '0007_squashed_0010_column_widths', now()),
-	(112, 'console', '0001_squashed_0005_queries', now());
+	(107, 'storage', '0063_pending_relations', now()),
+	(108, 'usersessions', '0001_initial', now()),
+	(109, 'storage', '0001_squashed_0007_append_only', now()),
+	(110, 'storage', '0008_squashed_0012_retired_key', now()),
+	(111, 'storage', '0014_squashed_0035_branch_is_whole', now()),
+	(112, 'console', '0001_squashed_0005_queries', now()),
+	(113, 'console', '0007_squashed_0010_column_widths', now());
 
 
 
@@ -3726,7 +3850,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 73, true);
 
 
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 112, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 113, true);
 
 
 

@@ -289,7 +289,8 @@ WITH found AS (
         {has_other_form("t")} AS is_elsewhere, {_KEPT_ROWS} AS kept_rows, {_KEPT_BYTES} AS kept_bytes,
         count(*) OVER (PARTITION BY t.account_id) > %s AS are_many
     FROM storage_table AS t
-    JOIN pg_class AS c ON c.relname = {relation_of_row("t")}
+    -- a table may have no relation yet
+    LEFT JOIN pg_class AS c ON c.relname = {relation_of_row("t")}
         AND c.relnamespace = current_schema()::regnamespace
     {_LONG}
     WHERE t.account_id = ANY (%s) AND t.deleted_at IS NULL
@@ -304,7 +305,7 @@ SELECT
     sum(
         long_size + CASE
             WHEN is_elsewhere THEN kept_bytes
-            WHEN are_many THEN relpages * current_setting('block_size')::bigint
+            WHEN are_many THEN coalesce(relpages, 0) * current_setting('block_size')::bigint
             ELSE coalesce(pg_total_relation_size(oid), 0)
         END
     )::bigint,

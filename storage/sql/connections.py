@@ -7,7 +7,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from storage.sql.django import RESERVED_CONNECTIONS, SESSION, fetch
 from storage.sql.lanes import COUNTS
-from storage.sql.notify import LISTENER
+from storage.sql.notify import LISTENERS
 
 APPLICATION: Final = "tablero"  # name of those connections that have none of their own
 
@@ -22,13 +22,13 @@ class ConnectionCounts(NamedTuple):
 
 
 def counts() -> ConnectionCounts:
-    [row] = fetch(_COUNTS, f"{APPLICATION}%", LISTENER)
+    [row] = fetch(_COUNTS, f"{APPLICATION}%", LISTENERS)
     return ConnectionCounts(*row)
 
 
 def servers() -> list[str]:
     """Return the addresses of this database's servers, one per process."""
-    return [address for (address,) in fetch(_SERVERS, LISTENER)]
+    return [address for (address,) in fetch(_SERVERS, LISTENERS)]
 
 
 def count_active() -> int:
@@ -55,7 +55,7 @@ SELECT
     ),
     count(usesysid)::integer,
     count(*) FILTER (WHERE application_name LIKE %s)::integer,
-    count(*) FILTER (WHERE application_name = %s AND datname = current_database())::integer
+    count(*) FILTER (WHERE application_name LIKE %s AND datname = current_database())::integer
 FROM pg_stat_activity
 """
 _ACTIVE: Final = """
@@ -64,5 +64,5 @@ WHERE state = 'active' AND backend_type = 'client backend' AND datname = current
 """
 _SERVERS: Final = """
 SELECT coalesce(host(client_addr), 'this machine') FROM pg_stat_activity
-WHERE application_name = %s AND datname = current_database() ORDER BY 1
+WHERE application_name LIKE %s AND datname = current_database() ORDER BY 1
 """

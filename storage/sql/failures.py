@@ -52,6 +52,8 @@ def failure(sqlstate: str | None, message: str) -> Exception:
     match sqlstate:
         case "42P01" | "42883":
             return TableNotFound()
+        case "23503":  # the account of a new row was deleted meanwhile
+            return ServerBusy()
         case "57014":  # _CANCELED
             return Canceled()
         case "TB001":  # raised by the function that applies changes

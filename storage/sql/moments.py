@@ -65,7 +65,7 @@ _JUMP_FORGOTTEN: Final = 30 * 24 * 3600 * TICKS_PER_SECOND
 # after it took its own. That is looked up unless the insertion was too quick for another statement to have come
 # between; asking the clock takes a tenth of the time.
 _IN_ORDER: Final = "CASE WHEN {is_quick} THEN e.ts ELSE {history}_in_order({table}, e.pk, e.rk, e.ts) END"
-_IS_QUICK: Final = "clock_timestamp() - statement_timestamp() < interval '100 us'"
+IS_QUICK: Final = "clock_timestamp() - statement_timestamp() < interval '100 us'"
 # the same for one of several rows
 _IS_QUICK_OF_SEVERAL: Final = f"abs({_PRESENT_CLOCK} - e.ts - 500) <= 500"
 _DELETED: Final = (
@@ -282,7 +282,7 @@ def in_order(history: str, table: str, *, is_several: bool) -> str:
 
     ``history`` is the view that changes are written to, ``table`` the id that they are recorded with.
     """
-    is_quick = _IS_QUICK_OF_SEVERAL if is_several else _IS_QUICK
+    is_quick = _IS_QUICK_OF_SEVERAL if is_several else IS_QUICK
     return _IN_ORDER.format(is_quick=is_quick, history=history, table=table)
 
 

@@ -25,14 +25,16 @@ from storage.sql import timelines
 from storage.sql.django import execute, fetch, in_session, losing_locks
 
 CHANNEL: Final = "tablero_catalog"
-LISTENER: Final = "tablero catalog"  # application name of its connection
+LISTENER: Final = "tablero catalogs"  # application name of its connection
+_OLDER_LISTENER: Final = "tablero catalog"  # servers before 1.1 expect each table to have a relation
+LISTENERS: Final = f"{_OLDER_LISTENER}%"
 CHANGE: Final = "change"
 _PRESENCE_CHANNEL: Final = "tablero_presence"  # older servers do not listen to it
 _PRESENCE: Final = "presence"
 _JOBS_CHANNEL: Final = "tablero_jobs"  # older servers do not listen to it: they look for jobs every second
 _JOBS: Final = "jobs"
 _ACCESS: Final = "access"
-_TABLE: Final = "table"
+TABLE: Final = "table"
 
 LEASE: Final = 5.0  # seconds
 _CHECK_INTERVAL: Final = 1.0  # seconds between checks of the connection
@@ -63,13 +65,15 @@ class Event(NamedTuple):
     at: float
     # account and folded name of a table that has changed; for PRESENCE, its id and no name
     table: tuple[int, str] = (0, "")
-    # for HELD and STILL_HELD: the lowest version that may write, as in storage.health.database_version
+    # for HELD and STILL_HELD: the lowest version that may write, as in storage.health.database_version, and whether
+    # a server runs that knows of no pending relations
     writer: int = 0
+    has_older: bool = False
 
 
 def notify_table(account_id: int, folded_name: str) -> None:
     """Notify all processes on commit that a table has changed."""
-    _notify(f"{_TABLE} {account_id} {folded_name}")
+    _notify(f"{TABLE} {account_id} {folded_name}")
 
 
 def notify_access() -> None:
@@ -131,7 +135,7 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
             while True:
                 checked_at = monotonic()
                 await conn.execute("SELECT pg_advisory_lock_shared(%s)", (_SNAPSHOT,))
-                yield Event(News.HELD, checked_at, writer=await _read_writer(conn))
+                yield Event(News.HELD, checked_at, (0, ""), *await _read_versions(conn))
                 payloads: list[str] = []
                 while CHANGE not in payloads:
                     for payload in payloads:
@@ -139,8 +143,8 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
                     if monotonic() - checked_at >= _CHECK_INTERVAL:
                         checked_at = monotonic()
                         async with asyncio.timeout(_CHECK_TIMEOUT):
-                            writer = await _read_writer(conn)
-                        yield Event(News.STILL_HELD, checked_at, writer=writer)
+                            versions = await _read_versions(conn)
+                        yield Event(News.STILL_HELD, checked_at, (0, ""), *versions)
                     payloads = await _receive(conn, arrived)
                 for payload in payloads:  # that came with it
                     if payload != CHANGE:
@@ -153,11 +157,11 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
         raise OSError(str(error).strip()) from error
 
 
-async def _read_writer(conn: psycopg.AsyncConnection) -> int:
-    cursor = await conn.execute("SELECT coalesce(max(writer), 0) FROM storage_databaseversion")
+async def _read_versions(conn: psycopg.AsyncConnection) -> tuple[int, bool]:
+    cursor = await conn.execute(_VERSIONS)
     row = await cursor.fetchone()
     assert row is not None
-    return int(row[0])
+    return row[0], row[1]
 
 
 def _read_event(payload: str, at: float) -> Event:
@@ -168,7 +172,7 @@ def _read_event(payload: str, at: float) -> Event:
     kind, _, rest = payload.partition(" ")
     if kind == _PRESENCE:
         return Event(News.PRESENCE, at, (int(rest), ""))
-    if kind != _TABLE:
+    if kind != TABLE:
         return Event(News.TABLES, at)
     account_id, _, folded_name = rest.partition(" ")  # some names have spaces
     return Event(News.TABLE, at, (int(account_id), folded_name))
@@ -209,6 +213,11 @@ async def _is_readable(descriptor: int, seconds: float) -> bool:
         timer.cancel()
 
 
+_VERSIONS: Final = f"""
+SELECT coalesce(max(writer), 0), EXISTS (
+    SELECT FROM pg_stat_activity WHERE application_name = '{_OLDER_LISTENER}' AND datname = current_database()
+) FROM storage_databaseversion
+"""
 _DISCONNECT_HOLDERS: Final = """
 SELECT pg_terminate_backend(pid) FROM pg_locks
 WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted

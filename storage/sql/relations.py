@@ -21,6 +21,7 @@ by UTF-16 code units; the two differ only for characters above U+FFFF (the servi
 it would need another encoding of keys, and decoding every key of every page.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from storage.domain.values.kinds import AccountKind
@@ -51,7 +52,7 @@ INDEXING: Final = 0x7461626D
 CANCEL_INDEXING: Final = f"""
 SELECT pg_cancel_backend(pid) FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid = {INDEXING} AND objid = {{table_id}}
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()
 """
 _SOFT_DELETE: Final = f"""
 {CANCEL_INDEXING};
@@ -138,7 +139,9 @@ def restore(table_id: int, account_id: int, kind: AccountKind = AccountKind.STOR
     return renaming + locally(batch.create_function(relation, writers_name(account_id), kind))
 
 
-def drop(table_id: int) -> str:
-    """Return SQL that drops a soft-deleted relation."""
-    deleted = deleted_name(relation_name(table_id))
-    return f"DROP TABLE IF EXISTS {deleted}_long, {deleted}"
+def drop(table_ids: Iterable[int]) -> str:
+    """Return SQL that drops soft-deleted relations with their functions."""
+    names = [relation_name(table_id) for table_id in table_ids]
+    both = ", ".join(f"{deleted_name(name)}_long, {deleted_name(name)}" for name in names)
+    functions = "; ".join(batch.drop_function(name) for name in names)
+    return f"DROP TABLE IF EXISTS {both}; {locally(functions)}"

@@ -109,6 +109,14 @@ SUBJECT = Subject(
             takes_time=False,
         ),
         Periodic(
+            "pending tables",
+            "storage.relations.table_relations.make_pending",
+            5.0,
+            "New tables could not get their relations",
+            is_exclusive=False,
+            takes_time=False,
+        ),
+        Periodic(
             "new indexes",
             "storage.tables.adaptive_indexes.add_for_new_scans",
             2.0,

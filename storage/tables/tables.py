@@ -1,10 +1,11 @@
 """Tables: create, change, delete, restore and query."""
 
+import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
@@ -29,8 +30,11 @@ from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy,
 from storage.relations import table_relations
 from storage.sql import background, moments, relations
 from storage.sql import django as sql
+from storage.sql import tables as statements
 from storage.sql.attempts import attempting_each
 from storage.sql.notify import notify_table
+from storage.sql.statement import Statement
+from storage.sql.tables import CreatedTable
 from storage.tables import indexes
 from storage.tables.subject import TableVerb
 
@@ -38,6 +42,8 @@ DELETED_TABLE_RETENTION: Final = timedelta(
     days=7
 )  # how long people can restore a table they delete themselves
 _MOST_KEPT: Final = 200  # deleted tables of an account
+# tables; PostgreSQL looks through its memory once for all relations that a transaction drops, but locks each of them
+_DROPPED_TOGETHER: Final = 100
 
 
 def find(account: Account, folded_name: str) -> Table | None:
@@ -104,15 +110,32 @@ def create(
     tags: Sequence[str] = (),
 ) -> Table:
     """Create a table with its relation, in one transaction (Create Table)."""
-    folded = fold_new_table_name(name, AccountKind(account.kind))
     if not is_checked:
         accounts.writable(account)
-    try:
-        return _create_recorded(account, name, folded, by, description=description, tags=list(tags))
-    except IntegrityError:
-        if not named(account, folded).exists():  # the account was deleted
-            raise ServerBusy from None
-        raise TableAlreadyExists from None
+    if form := _new_form(account):
+        folded = fold_new_table_name(name, AccountKind(account.kind))
+        described = {"description": description, "tags": list(tags), form.column: True}
+        try:
+            return _create_recorded(account, name, folded, by, **described)
+        except IntegrityError:
+            if not named(account, folded).exists():  # the account was deleted
+                raise ServerBusy from None
+            raise TableAlreadyExists from None
+    statement = creation(account, name, by=by, description=description, tags=tags)
+    with transaction.atomic():
+        return Table.objects.get(pk=sql.run(statement).id)  # loading it makes its relation
+
+
+def creation(
+    account: Account, name: str, *, by: Actor, description: str = "", tags: Sequence[str] = ()
+) -> Statement[CreatedTable]:
+    """Return the statement that creates a local table; its relation is made when the table is loaded or used.
+
+    Raises StorageError for an invalid name.
+    """
+    folded = fold_new_table_name(name, AccountKind(account.kind))
+    note = activity.note(TableVerb.CREATE, by, account)
+    return statements.create(account.pk, name, folded, description, json.dumps(list(tags)), note)
 
 
 def create_filled(
@@ -134,13 +157,6 @@ def create_filled(
     return table, count
 
 
-@sql.repeatable_on_nodes
-def _create_recorded(account: Account, name: str, folded: str, by: Actor, **described: Any) -> Table:
-    table = _create(account, name, folded, **described)
-    activity.record(TableVerb.CREATE, by, account=account, table=table)
-    return table
-
-
 _AT_PRESENT: Final = "UPDATE storage_table SET created_at = {present} WHERE id = %s RETURNING created_at"
 
 
@@ -151,21 +167,21 @@ def _insert(**fields: Any) -> Table:
     return table
 
 
-def _create(account: Account, name: str, folded: str, **described: Any) -> Table:
-    form = _new_form(account)
-    if form.column:
-        described[form.column] = True
+@sql.repeatable_on_nodes
+def _create_recorded(account: Account, name: str, folded: str, by: Actor, **described: Any) -> Table:
     table = _insert(account_id=account.pk, name=name, folded_name=folded, **described)
     table_relations.create(table, AccountKind(account.kind))
+    activity.record(TableVerb.CREATE, by, account=account, table=table)
     return table
 
 
-def _new_form(account: Account) -> RelationForm:
-    """Return the stored relation form for new tables of an account."""
+def _new_form(account: Account) -> RelationForm | None:
+    """Return the stored relation form for new tables of an account; None for the local one."""
     if not any(can_spread() for can_spread in registry.hooks(Hook.SPREADS_TABLES)):
-        return LOCAL
+        return None
     stored = Account.objects.filter(pk=account.pk).first()
-    return LOCAL if stored is None else registry.new_form_of(stored)
+    form = LOCAL if stored is None else registry.new_form_of(stored)
+    return None if form is LOCAL else form
 
 
 def delete(
@@ -189,7 +205,7 @@ def delete(
     has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
 
     def delete_recorded() -> Activity:
-        kept = _delete(table.pk, keep)
+        kept = _delete(table, keep)
         check(table)
         return activity.record(
             TableVerb.DELETE,
@@ -224,19 +240,30 @@ def _kept_with_history(table: Table) -> timedelta | None:
     return longest
 
 
-def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
+def deletion(account: Account, name: str, *, by: Actor) -> Statement[bool]:
+    """Return the statement that deletes a table, False if there is none or it needs ``delete``."""
+    folded = fold_table_name(name, AccountKind(account.kind))
+    return statements.delete(account.pk, folded, _MOST_KEPT, activity.note(TableVerb.DELETE, by, account))
+
+
+def _delete(table: Table, keep: timedelta | None) -> timedelta | None:
     """Soft-delete a table; return how long it is kept."""
-    table = Table.objects.select_for_update().filter(pk=pk, deleted_at=None).first()
-    if table is None:
+    if table.form is LOCAL:
+        is_deleted, kept = statements.delete_now(table.pk, keep, _MOST_KEPT)
+        if not is_deleted:
+            raise ResourceNotFound
+        return kept
+    stored = Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).first()
+    if stored is None:
         raise ResourceNotFound
     if keep is None:
-        keep = _kept_with_history(table)  # while it is locked: its relation goes with another deletion
+        keep = _kept_with_history(stored)  # while it is locked: its relation goes with another deletion
     # a process with an old catalog must not find the relation: its writes would be lost
-    table_relations.soft_delete(table)
+    table_relations.soft_delete(stored)
     # while the relation is locked, so that a reader of the past waits for it: see storage.sql.moments
     present = moments.present_time()
     kept_until = present + keep if keep else None
-    Table.objects.filter(pk=pk).update(deleted_at=present, kept_until=kept_until)
+    Table.objects.filter(pk=table.pk).update(deleted_at=present, kept_until=kept_until)
     notify_table(table.account_id, table.folded_name)
     return keep
 
@@ -372,19 +399,29 @@ def drop_expired_tables() -> int:
             deleted_at__gt=timezone.now() - timedelta(seconds=TABLE_DELETION),
         )
     )
+    count += statements.forget(list(over.filter(relation_pending=True).values_list("pk", flat=True)))
+    local = list(over.local().order_by("pk").values_list("pk", flat=True))
     # a node that has the rows of one may be down; others need not wait for it
+    alone = list(over.recording_apart().values_list("pk", flat=True))
+    for start in range(0, len(local), _DROPPED_TOGETHER):
+        together = local[start : start + _DROPPED_TOGETHER]
+        try:
+            count += _drop(together, over)
+        except DatabaseError as error:
+            if sql.is_lost(error):
+                raise
+            alone += together
     with attempting_each("Not every deleted table could be dropped") as attempt:
-        for pk in over.values_list("pk", flat=True):
+        for pk in alone:
             with attempt():
-                count += _drop(pk, over)
+                count += _drop([pk], over)
     return count
 
 
 @sql.repeatable_on_nodes
-def _drop(pk: int, over: QuerySet[Table]) -> bool:
-    # skip one that was restored meanwhile
-    table = over.select_for_update(skip_locked=True).filter(pk=pk).first()
-    if table is not None:
-        table_relations.drop(table)
-        Table.objects.filter(pk=pk).delete()
-    return table is not None
+def _drop(pks: Collection[int], over: QuerySet[Table]) -> int:
+    # skip those that were restored meanwhile
+    tables = list(over.select_for_update(skip_locked=True).filter(pk__in=pks))
+    table_relations.drop(tables)
+    Table.objects.filter(pk__in=[table.pk for table in tables]).delete()
+    return len(tables)

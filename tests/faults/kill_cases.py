@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from django.utils import timezone
@@ -31,7 +32,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.masking import read_rules
-from storage.domain.errors import ResourceNotFound
+from storage.domain.errors import ResourceNotFound, TableAlreadyExists
 from storage.domain.service_properties.properties import Logging
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
@@ -45,9 +46,11 @@ from storage.jobs.kinds import JobKind, NoState, Step
 from storage.manifest import applying as manifests
 from storage.manifest.declared import DeclaredAccount, DeclaredTable
 from storage.models import Account, Activity, Job, PropertyIndex
+from storage.relations import table_relations
 from storage.runtime import job_runner
 from storage.snapshots import snapshots
 from storage.snapshots.subject import SnapshotVerb
+from storage.sql import django as sql
 from storage.tables import indexes, tables
 from storage.tables.subject import TableVerb
 from storage.tabular.file import RowFile
@@ -103,6 +106,19 @@ def change(account, by=SERVER):
     policies.replace_by_name(account, "orders", [])
     tables.delete(account, "prices", keep=tables.DELETED_TABLE_RETENTION)
     put(account, "New", by, a="Ada")
+
+
+def tables_of_a_client():
+    """Create, use and delete tables by the statements of the protocol, and do what the server does later."""
+    account = find("shop")
+    for name in ("Used", "Unused"):
+        with suppress(TableAlreadyExists):
+            sql.run(tables.creation(account, name, by=SCRIPT))
+    put(account, "Used", SCRIPT, a="Ada")
+    for name in ("Unused", "Prices"):
+        sql.run(tables.deletion(account, name, by=SCRIPT))
+    table_relations.make_pending()
+    tables.drop_expired_tables()
 
 
 def find(name):
@@ -376,6 +392,7 @@ CASES = {
     ),
     "manifest": Case(shop, apply_manifest),
     "deletion of an account": Case(many_tables, delete_account),
+    "tables of a client": Case(shop, tables_of_a_client),
     "deletion of a table": Case(shop, delete_table),
     "bulk edit": Case(shop, bulk_edit),
     "second copies": Case(with_old_copies, second_copies),

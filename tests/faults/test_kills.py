@@ -111,9 +111,11 @@ def made(file):
 
 
 def relations():
-    """Return the ids of tables that have a relation."""
+    """Return the ids of tables that have a relation, perhaps of a deleted table, or a function."""
     result = fetch(
-        "SELECT substring(relname FROM '[0-9]+')::bigint FROM pg_class WHERE relname ~ '^entity_[0-9]+$'"
+        "SELECT substring(name FROM '[0-9]+')::bigint"
+        " FROM (SELECT relname AS name FROM pg_class UNION SELECT proname FROM pg_proc) AS known"
+        " WHERE name ~ '^(deleted_)?entity_[0-9]+(_change_set)?$'"
     )
     return {pk for (pk,) in result}
 

@@ -20,7 +20,7 @@ from storage.domain.service_properties.properties import DEFAULT_PROPERTIES, Cor
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
 from storage.runtime import catalog, job_runner
-from storage.runtime.catalog import Catalog
+from storage.runtime.catalog import Catalog, KnownTable
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread
 from storage.sql import notify
@@ -253,13 +253,8 @@ async def test_a_table_that_is_made_again_is_noticed(account):
         assert await is_missing(known, account, "people")
         old = await in_thread(tables.create, account.row, "People")
         for _ in range(2):
-            assert await known.table(account, "people") == (
-                old.pk,
-                f"entity_{old.pk}",
-                "People",
-                {},
-                0,
-                frozenset(),
+            assert await known.table(account, "people") == KnownTable(
+                old.pk, f"entity_{old.pk}", "People", {}, 0
             )
         assert await is_missing(known, account._replace(id=account.id + 1), "people")
 
@@ -267,14 +262,7 @@ async def test_a_table_that_is_made_again_is_noticed(account):
         await eventually(lambda: is_missing(known, account, "people"))
         new = await in_thread(tables.create, account.row, "PEOPLE")
 
-        assert await known.table(account, "people") == (
-            new.pk,
-            f"entity_{new.pk}",
-            "PEOPLE",
-            {},
-            0,
-            frozenset(),
-        )
+        assert await known.table(account, "people") == KnownTable(new.pk, f"entity_{new.pk}", "PEOPLE", {}, 0)
 
 
 async def test_other_tables_stay_known_when_one_comes_or_goes(account, database, lasting):

@@ -314,10 +314,10 @@ def test_a_deleted_table_that_cannot_be_dropped_does_not_keep_the_others(deleted
     tables.delete(deleted.account, "others")
     drop = table_relations.drop
 
-    def refuse(table):
-        if table.pk == deleted.pk:
+    def refuse(tables):
+        if deleted in tables:
             raise InternalError("failure on connection marked as essential")
-        drop(table)
+        drop(tables)
 
     monkeypatch.setattr(table_relations, "drop", refuse)
     with pytest.raises(ExceptionGroup):

@@ -26,7 +26,7 @@ RELATION = relations.relation_name(NUMBER)
 def relation(transactional_db):
     execute(relations.create(NUMBER, NUMBER))
     yield RELATION
-    execute(relations.soft_delete(NUMBER) + ";" + relations.drop(NUMBER))
+    execute(relations.soft_delete(NUMBER) + ";" + relations.drop([NUMBER]))
 
 
 @pytest.fixture

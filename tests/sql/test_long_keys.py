@@ -217,7 +217,7 @@ def test_a_deleted_table_keeps_its_long_keys_until_it_is_dropped(apply, relation
     assert content()[LONG] == 4
 
     execute(relations.soft_delete(TABLE_ID))
-    execute(relations.drop(TABLE_ID))
+    execute(relations.drop([TABLE_ID]))
     assert fetch("SELECT relname FROM pg_class WHERE relname LIKE %s", f"%{relation}%") == []
 
 
@@ -269,4 +269,4 @@ async def test_another_process_reads_the_first_long_key_at_once(transactional_db
     finally:
         for lanes in (reader, *writers):
             lanes.close()
-        await in_thread(execute, relations.soft_delete(TABLE_ID) + ";" + relations.drop(TABLE_ID))
+        await in_thread(execute, relations.soft_delete(TABLE_ID) + ";" + relations.drop([TABLE_ID]))

@@ -96,6 +96,6 @@ def test_nothing_remains_of_a_dropped_relation(relation):
     assert named_like_it()
     execute(relations.soft_delete(TABLE_ID))
     for _ in range(2):
-        execute(relations.drop(TABLE_ID))
+        execute(relations.drop([TABLE_ID]))
 
         assert named_like_it() == []

@@ -386,7 +386,7 @@ def test_a_table_that_is_deleted_while_it_is_counted(account):
     assert table_list.sizes([table])["people"].entities == 0
 
 
-def test_creating_a_table_of_a_checked_account_takes_six_queries(account, django_assert_num_queries):
-    # a savepoint, which is the test's, with the row, its time, the relation and the record
-    with django_assert_num_queries(6):
+def test_creating_a_table_of_a_checked_account_takes_four_queries(account, django_assert_num_queries):
+    # a savepoint, which is the test's, the row that is loaded, and the kind of its account for its relation
+    with django_assert_num_queries(4):
         tables.create(account, "people", is_checked=True)
