@@ -13,8 +13,8 @@ from tests.tools.bench.servers import OURS, PEER, RELAXED
 from tests.tools.bench.workloads import FIRST_RANGE, LATER_RANGE, WORKLOADS, Ground, Workload
 
 TABLE_OF_THE_DOCUMENTATION = [
-    "get", "insert", "upsert", "replace", "merge", "delete", "batch", "page", "select", "filter-string",
-    FIRST_RANGE, LATER_RANGE,
+    "get", "insert", "upsert", "replace", "merge", "delete", "batch", "create-table", "delete-table", "page", "select",
+    "filter-string", FIRST_RANGE, LATER_RANGE,
 ]  # fmt: skip
 ALL = [workload.name for workload in WORKLOADS]
 FULL: dict[str, Any] = {
@@ -123,6 +123,8 @@ def length(options: argparse.Namespace, workload: Workload, connections: int) ->
 
 def loads(options: argparse.Namespace, turn: Turn, data: Dataset) -> int:
     """Return how often a table is loaded for a workload that writes."""
+    if turn.workload.ground in (Ground.NO_TABLES, Ground.TABLES):
+        return 0
     if data.size < REUSED_FROM:
         return len(turn.servers) * len(options.connections) * options.pairs
     return len(turn.servers) * (options.pairs if turn.workload.ground is Ground.DOOMED else 1)

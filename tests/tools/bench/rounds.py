@@ -12,7 +12,17 @@ from tests.tools.bench.load import Expected, Measurement, Run
 from tests.tools.bench.processes import Use
 from tests.tools.bench.requests import JSON, with_body, without_body
 from tests.tools.bench.servers import PEER, Server
-from tests.tools.bench.workloads import BATCH_SIZE, CYCLE, FASTEST, Ground, Site, Workload, loading
+from tests.tools.bench.workloads import (
+    BATCH_SIZE,
+    CYCLE,
+    FASTEST,
+    Ground,
+    Site,
+    Workload,
+    create_table,
+    delete_table,
+    loading,
+)
 
 WARM_UP = 0.3
 LOADERS = 8
@@ -120,6 +130,15 @@ class Grounds:
         server = contender.server
         if self._kind is Ground.STANDING:
             yield Site(server.client(), contender.site.table, contender.site.data)
+            return
+        if self._kind in (Ground.NO_TABLES, Ground.TABLES):
+            site = Site(server.client(), next(tables), contender.site.data)
+            if self._kind is Ground.TABLES:
+                send(server, create_table(site, count), Expected(b"204"), LOADERS)
+            yield site
+            # those that are there
+            rest = Run(iter(delete_table(site, count)), Expected(b"204"), seconds=1e6, warm_up=0)
+            rest.measure(site.client.address, LOADERS)
             return
         site = self._take(server, count) or self._make(contender, count)
         try:

@@ -40,11 +40,13 @@ class Ground(Enum):
     STANDING = "the loaded table, only read"
     SCRATCH = "a table made for the run"
     DOOMED = "a table made for the run, with at least as many entities as the run may delete"
+    NO_TABLES = "names of tables that the run may make; they are deleted after it"
+    TABLES = "as many tables made for the run as it may delete"
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The target of requests: a table of one server, and its data."""
+    """The target of requests: a table of one server, or how the names of several begin, and its data."""
 
     client: Client
     table: str
@@ -178,6 +180,16 @@ def loading(site: Site, numbers: range) -> list[bytes]:
     return requests
 
 
+def create_table(site: Site, count: int) -> list[bytes]:
+    head = site.client.head("POST", "/Tables", content=JSON, extra="Prefer: return-no-content\r\n")
+    return [with_body(head, f'{{"TableName":"{site.table}n{number}"}}') for number in range(count)]
+
+
+def delete_table(site: Site, count: int) -> list[bytes]:
+    paths = [f"/Tables('{site.table}n{number}')" for number in range(count)]
+    return [without_body(site.client.head("DELETE", path)) for path in paths]
+
+
 def query(options: Callable[[Dataset, int], str], accept: str = "") -> Callable[[Site, int], list[bytes]]:
     """Return a builder of requests for entities, with query options made from a random number."""
 
@@ -242,6 +254,9 @@ SINGLE_WRITES = (
     Goal({1: 1.1, 8: 1.5}, is_relaxed=True),
     Goal({1: 1.0, 8: 1.0}, is_relaxed=True, figure="p50"),
 )
+FASTEST_OF_TABLES = 4_000
+"""Tables that no server here makes or deletes in a second."""
+TABLES = (Goal({1: 0.8, 8: 1}), Goal({1: 1, 8: 1}, is_relaxed=True, figure="p50"))
 PAGES = (Goal({1: 4, 8: 4}),)
 
 
@@ -280,6 +295,12 @@ WORKLOADS = [
         lambda data: Expected(b"202", b"HTTP/1.1 204", BATCH_SIZE),
         700,
         (Goal({1: 1.5, 8: 1.5, 32: 1.5}),),
+    ),
+    Workload(
+        "create-table", "create table", Ground.NO_TABLES, create_table, no_content, FASTEST_OF_TABLES, TABLES
+    ),
+    Workload(
+        "delete-table", "delete table", Ground.TABLES, delete_table, no_content, FASTEST_OF_TABLES, TABLES
     ),
     reading("page", "page of 1,000, nometadata", query(page, NONE), lambda data: PAGE_SIZE, PAGES),
     reading("page-minimal", "page of 1,000, minimalmetadata", query(page), lambda data: PAGE_SIZE, PAGES),
