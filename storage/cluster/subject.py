@@ -55,11 +55,11 @@ class ClusterReason(AnyReason):
         "The table %(table)s is distributed over several nodes and cannot be compared. Name the tables to compare."
     )
     DISTRIBUTED_NOT_COPIED = _(
-        "The table %(table)s is distributed over several nodes, which have no moment in common. Name the tables to"
+        "The table %(table)s is distributed over several nodes and cannot be copied with others. Name the tables to"
         " copy."
     )
     DISTRIBUTED_NOT_IN_SNAPSHOT = _(
-        "The table %(table)s is distributed over several nodes, which have no moment in common. Take a snapshot of the"
+        "The table %(table)s is distributed over several nodes and cannot be part of a snapshot. Take a snapshot of the"
         " other tables."
     )
     NO_COORDINATOR_FOR_NEW_TABLES = _(
