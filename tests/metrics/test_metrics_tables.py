@@ -22,9 +22,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 HOURS = "$MetricsHourPrimaryTransactionsTable"
 
 
-def make_metrics_table(account):
-    """Make a metrics table as a server of 1.0 does, with a row."""
-    table = Table.objects.create(account=account, name=HOURS, folded_name=HOURS.lower())
+def make_metrics_table(account, model=Table):
+    """Make a metrics table as a server of 1.0 does, with a row, by the model of a migration."""
+    table = model.objects.create(account_id=account.pk, name=HOURS, folded_name=HOURS.lower())
     execute(relations.create(table.pk, account.pk, AccountKind.STORAGE))
     run(batch.apply(relations.relation_name(table.pk), [Insert(Entity(EntityKey("p", "user;All"), {}))]))
     return table
@@ -43,9 +43,10 @@ def test_an_upgrade_drops_them_and_nothing_else():
     people = tables.create(account, "People")
     executor = MigrationExecutor(connection)
     try:
-        executor.migrate([("storage", "0055_one_text")])
-        metrics = [make_metrics_table(it) for it in (account, other)]
-        OldRows.objects.bulk_create([OldRows(table=it) for it in (people, metrics[0])])
+        state = executor.migrate([("storage", "0055_one_text")])
+        model = state.apps.get_model("storage", "Table")
+        metrics = [make_metrics_table(it, model) for it in (account, other)]
+        OldRows.objects.bulk_create([OldRows(table_id=it.pk) for it in (people, metrics[0])])
     finally:
         with transaction.atomic():
             executor = MigrationExecutor(connection)
