@@ -48,7 +48,7 @@ DECLARE
     was_vals text;
     new_vals text;
     recorded_op "char";
-    is_insertion boolean := false;
+    inserted_rks text[];
 BEGIN
     PERFORM {moments.WRITE.format(table_id="{table_id}")};
     IF ops IS NULL AND cardinality(rks) > 1 THEN
@@ -191,7 +191,9 @@ BEGIN
             EXIT WHEN done IS NOT NULL OR c.op = 'insert';
         END LOOP;
         recorded_op := '{Op.INSERT}';
-        is_insertion := is_insertion OR done IS NOT NULL;
+        IF done IS NOT NULL THEN
+            inserted_rks := inserted_rks || c.rk;
+        END IF;
         IF was_ts IS NOT NULL AND (c.expected IS NULL OR was_ts = c.expected) THEN
             -- after the lock, so that it is seldom earlier than what others have written meanwhile
             moment := coalesce(moment, greatest(node_moment(), was_ts + 1));
@@ -241,9 +243,9 @@ BEGIN
     IF failed IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TB001';
     END IF;
-    IF is_insertion AND by_actor IS NOT NULL AND {moments.IS_OVERTAKEN} THEN
+    IF inserted_rks IS NOT NULL AND by_actor IS NOT NULL AND {moments.IS_OVERTAKEN} THEN
         SELECT greatest(latest, max(h.ts) + 1) INTO latest FROM {{history}} AS h
-        WHERE h.pk = p AND h.rk = ANY (rks) AND h.ts >= moment AND h.op = '{Op.DELETE}';
+        WHERE h.pk = p AND h.rk = ANY (inserted_rks) AND h.ts >= moment AND h.op = '{Op.DELETE}';
     END IF;
     IF latest > moment THEN
         RAISE EXCEPTION USING ERRCODE = 'TB003';
@@ -255,7 +257,8 @@ BEGIN
     EXCEPTION WHEN SQLSTATE 'TB001' THEN
         RETURN ARRAY['TB001', failed || ' ' || failure];
     WHEN SQLSTATE 'TB003' THEN
-        moment := latest;
+        moment := greatest(latest, node_moment());
+        inserted_rks := NULL;
     END;
     END LOOP;
 END

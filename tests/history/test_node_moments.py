@@ -121,6 +121,25 @@ def test_an_insertion_is_later_than_a_deletion_that_overtook_it(table):
     assert [it.kind for it in versions.page(table, LAST).entries] == ["insert", "delete", "insert"]
 
 
+def test_a_deletion_in_the_change_set_does_not_overtake_its_insertion(table):
+    write(table, *(Insert(entity(1, key)) for key in (FIRST, KEY, LAST)))
+
+    def change():
+        try:
+            return run(applied(table, Insert(entity(2, FIRST)), Delete(KEY, ANY)))
+        finally:
+            connection.close()
+
+    with another(applied(table, Delete(FIRST, ANY))) as deleter, ThreadPoolExecutor(1) as pool:
+        changed = pool.submit(change)
+        while not fetch("SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"):
+            execute("SELECT pg_sleep(0.01)")
+        raise_floor(2)
+        deleter.commit()
+        changed.result(20)
+    assert [it.kind for it in versions.page(table, KEY).entries] == ["delete", "insert"]
+
+
 def test_a_change_set_has_one_timestamp(table):
     """Though an entity of it has one that is ahead of the clock."""
     keys = [FIRST, KEY, LAST]
