@@ -81,9 +81,11 @@ BEGIN
             moment := NULL;
         END;
     END IF;
-    -- A shard that is being moved waits for transactions that have written to it, but not for those that have only
-    -- locked rows: these would then write elsewhere, over the writes of others. Nothing has such a key.
-    DELETE FROM {{relation}} AS e WHERE e.pk = p AND e.rk IS NULL;
+    IF ops IS NOT NULL THEN
+        -- A shard that is being moved waits for transactions that have written to it, but not for those that have only
+        -- locked rows: these would then write elsewhere, over the writes of others. Nothing has such a key.
+        DELETE FROM {{relation}} AS e WHERE e.pk = p AND e.rk IS NULL;
+    END IF;
     IF op_of_all IS NOT NULL THEN
         BEGIN
             SELECT array_agg(rk), array_agg(ts), array_agg(anns), array_agg(vals), array_agg(props)
