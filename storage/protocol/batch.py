@@ -56,9 +56,7 @@ from storage.protocol.negotiation import (
 from storage.protocol.query_options import check_options
 
 COSMOS_BATCH_LIMIT: Final = 2 * 1024 * 1024  # bytes
-# parts are read in so many portions at most, each while those before it are written, and of so many parts at least
-_MOST_PORTIONS: Final = 3
-_LEAST_PORTION: Final = 10
+_WORTH_HALVING: Final = 20  # parts: the half of them is read while the others are written
 _COSMOS_ORDER: Final = (b"ETag", b"Content-Type", b"Preference-Applied", b"Location")
 _COMMON: Final = [(b"X-Content-Type-Options", b"nosniff"), (b"Cache-Control", b"no-cache")]
 
@@ -171,9 +169,8 @@ async def _apply(call: Call, parts: list[Part]) -> _Applied:
 
     check_change_set_size(len(parts))
     await _check_table(call, parts[0])
-    portions = 1 if call.account.read_only else max(1, min(_MOST_PORTIONS, len(parts) // _LEAST_PORTION))
-    ends = [len(parts) * number // portions for number in range(1, portions + 1)]
-    first = read_and_check(ends[0])
+    is_halved = len(parts) >= _WORTH_HALVING and not call.account.read_only
+    first = read_and_check(len(parts) // 2 if is_halved else len(parts))
     call.observed.table = read[0].call.request.target.table
     call.observed.partition = first[0].key.partition_key
     try:
@@ -181,7 +178,7 @@ async def _apply(call: Call, parts: list[Part]) -> _Applied:
             call.account,
             read[0].table,
             first,
-            map(read_and_check, ends[1:]) if portions > 1 else None,
+            (lambda: read_and_check(len(parts))) if is_halved else None,
             by=call.actor(),
             terms=call.terms,
         )

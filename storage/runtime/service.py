@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -391,34 +391,34 @@ class Service:
         account: KnownAccount,
         table: str,
         changes: Sequence[Change],
-        rest: Iterator[Sequence[Change]] | None = None,
+        rest: Callable[[], Sequence[Change]] | None = None,
         *,
         by: Actor = SERVER,
         terms: ReadTerms | None = None,
     ) -> list[int]:
-        """Apply changes, and those that ``rest`` reads meanwhile, atomically; raises ChangeSetError."""
+        """Apply changes atomically; raises ChangeSetError."""
         session = _session(terms)
         if account.outdated:
             raise ServerBusy
         if account.read_only:
             raise ChangeSetError(0, InsufficientAccountPermissions())
         recorder = await self._actors.recorder(account.id, by) if account.records else None
-        every = list(changes)
+        others: Sequence[Change] | None = None if rest is not None else ()
 
-        def remaining() -> Iterator[Sequence[Change]]:
-            for portion in rest or ():
-                every.extend(portion)
-                yield portion
+        def remaining() -> Sequence[Change]:
+            nonlocal others
+            if others is None and rest is not None:
+                others = rest()
+            return others or ()
 
         async def run(known: KnownTable) -> list[int]:
-            if session is None and rest is not None and len(every) == len(changes) and self._lanes.are_idle:
+            if session is None and others is None and self._lanes.are_idle:
                 try:
-                    portions = batch.Portions(known.relation, changes, recorder)
-                    return await self._lanes.run_portions(portions.first, map(portions.further, remaining()))
-                except (batch.NotInPortions, RolledBack):
+                    halves = batch.Halves(known.relation, changes, recorder)
+                    return await self._lanes.run_halves(halves.first, lambda: halves.second(remaining()))
+                except (batch.NotInHalves, RolledBack):
                     pass  # at once then
-            for _ in remaining():
-                pass
+            every = [*changes, *remaining()]
             return await self._lanes.run(batch.apply(known.relation, every, recorder), session)
 
         properties = _properties(changes[0]) if changes else 0

@@ -52,7 +52,7 @@ SELECT greatest(latest, max(ts) + 1) INTO latest FROM (
     WHERE h.ts >= latest AND h.tbl = {table} AND h.pk = p AND h.rk = ANY (rks) ORDER BY h.ts DESC LIMIT 1
 ) AS before;
 """
-_MOMENT: Final = "tablero.moment"  # the setting with the Timestamp of the first portion of a change set
+_MOMENT: Final = "tablero.moment"  # the setting with the Timestamp of the first half of a change set
 _FUNCTION: Final = """
 CREATE OR REPLACE FUNCTION {{relation}}_change_set(
     p text, places integer[], ops text[], rks text[], expecteds bigint[],
@@ -61,7 +61,7 @@ CREATE OR REPLACE FUNCTION {{relation}}_change_set(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    -- of the first portion of the change set, if this is another one
+    -- of the first half of the change set, if this is the second
     given bigint := nullif(current_setting('{setting}', true), '')::bigint;
     moment bigint;
     latest bigint;
@@ -314,61 +314,60 @@ def _apply(
     return Statement(change_function.call(relation), parameters, Lane.KEY, read)
 
 
-class NotInPortions(Exception):
-    """The change set cannot be divided into portions."""
+class NotInHalves(Exception):
+    """The change set cannot be split into halves."""
 
 
-class Portions:
-    """Change set of insertions in several statements of one transaction, each built while those before it run.
+class Halves:
+    """Change set of insertions in two statements of one transaction, built while the other one runs.
 
-    They take their Timestamp from the first, by a setting of the transaction. The keys must be sorted, because
-    rows are locked in that order.
+    The second takes its Timestamp from the first, by a setting of the transaction. The keys must be sorted,
+    because rows are locked in that order.
     """
 
     def __init__(self, relation: str, first: Sequence[Change], recorder: Recorder | None = None) -> None:
-        """Create from the changes of the first portion; raises NotInPortions."""
+        """Create from the changes of the first half; raises NotInHalves."""
         if not capabilities(relation).has_floor:
-            raise NotInPortions
+            raise NotInHalves
         self._relation = relation
         self._recorder = recorder
-        self._count = 0
+        self._count = len(first)
         self._last_key = ""
-        parameters = self._parameters(first)
-        self.first = Statement(_first_portion(relation), parameters, Lane.KEY, lambda result: None)
+        parameters = self._rows(0, first)
+        self.first = Statement(_first_half(relation), parameters, Lane.KEY, lambda result: None)
 
-    def further(self, changes: Sequence[Change]) -> Statement[list[int]]:
-        """Return the statement for another portion, with the Timestamps of all changes so far; raises NotInPortions."""
-        parameters = self._parameters(changes)
-        count = self._count
+    def second(self, changes: Sequence[Change]) -> Statement[list[int]]:
+        """Return the statement for the second half, with the Timestamps of all changes; raises NotInHalves."""
+        parameters = self._rows(self._count, changes)
+        count = self._count + len(changes)
 
         def read(result: Result) -> list[int]:
             return [integer_at(result, 0, 0)] * count
 
-        return Statement(_further_portion(self._relation), parameters, Lane.KEY, read)
+        return Statement(_second_half(self._relation), parameters, Lane.KEY, read)
 
-    def _parameters(self, changes: Sequence[Change]) -> Parameters:
-        places = range(self._count, self._count + len(changes))
-        rows = [_row(self._relation, place, change) for place, change in zip(places, changes, strict=True)]
+    def _rows(self, place: int, changes: Sequence[Change]) -> Parameters:
+        rows = [_row(self._relation, place + index, change) for index, change in enumerate(changes)]
         keys = [self._last_key, *(row.key.row_key for _, row in rows)]
         if any(operation != "insert" for operation, _ in rows) or keys != sorted(keys):
-            raise NotInPortions
+            raise NotInHalves
         self._last_key = keys[-1]
-        self._count += len(changes)
+        places = range(place, place + len(rows))
         return _parameters(places, None, [row for _, row in rows], self._recorder)
 
 
 @lru_cache(maxsize=1024)
-def _first_portion(relation: str) -> str:
+def _first_half(relation: str) -> str:
     call = change_function.call(relation)
-    return f"SELECT set_config('{_MOMENT}', applied[1]::text, true) FROM ({call} AS applied) AS portion"
+    return f"SELECT set_config('{_MOMENT}', applied[1]::text, true) FROM ({call} AS applied) AS first_half"
 
 
 @lru_cache(maxsize=1024)
-def _further_portion(relation: str) -> str:
+def _second_half(relation: str) -> str:
     """Return SQL that fails if the Timestamp differs, as a function of an older version would cause."""
     call = change_function.call(relation)
     is_same = f"applied[1]::text = current_setting('{_MOMENT}')"
-    return f"SELECT applied[1] / ({is_same})::integer FROM ({call} AS applied) AS portion"
+    return f"SELECT applied[1] / ({is_same})::integer FROM ({call} AS applied) AS second_half"
 
 
 def _parameters(

@@ -16,7 +16,7 @@ ALONE = -1
 IN_DISORDER = "TB003"
 # raised by the function that applies changes: the second half of a change set needs a later Timestamp than the first
 AT_ONCE = "TB004"
-# a division by zero, by which another portion of a change set says that it has got another Timestamp
+# a division by zero, by which that second half says that it has got another Timestamp
 OTHER_TIMESTAMP = "22012"
 # the statement was rolled back and can be sent again unchanged
 TRANSIENT = frozenset({"40P01", "40001", IN_DISORDER})

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -151,14 +151,14 @@ class _Connection:
         except OperationalError:
             self._lost()
 
-    def start_portions(
+    def start_halves(
         self,
         text: str,
         values: _Values,
-        others: "Iterable[tuple[str, _Values]]",
+        make_second: "Callable[[], tuple[str, _Values]]",
         waiter: "asyncio.Future[PGresult]",
     ) -> None:
-        """Run statements in one transaction, building each while those before it run."""
+        """Run two statements in one transaction, building the second while the first runs."""
         self._waiter = waiter
         try:
             self._pgconn.enter_pipeline_mode()
@@ -166,9 +166,7 @@ class _Connection:
             self._send_prepared(text, values, pipeline)
             self._flush()
             try:
-                for other in others:
-                    self._send_prepared(*other, pipeline)
-                    self._flush()
+                self._send_prepared(*make_second(), pipeline)
             except BaseException:
                 # an error, without which what was sent would be committed
                 self._pgconn.send_query_params(_GIVE_UP, None)
@@ -670,19 +668,18 @@ class Lanes:
             return cast("T", await self._combiner.run(statement, session))
         return await self._run(statement, session)
 
-    async def run_portions(self, first: Statement[Any], others: Iterable[Statement[T]]) -> T:
-        """Run statements in one transaction, building each while those before it run; return the last result."""
+    async def run_halves(self, first: Statement[Any], make_second: Callable[[], Statement[T]]) -> T:
+        """Run two statements in one transaction, building the second while the first runs."""
         connection = await self._pools[first.lane].acquire(of_nodes=waits_elsewhere(first.text))
         waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
-        last = first
+        made: list[Statement[T]] = []
 
-        def encode() -> Iterator[tuple[str, _Values]]:
-            nonlocal last
-            for last in others:
-                yield last.text, _encoded(last.parameters)
+        def make() -> tuple[str, _Values]:
+            made.append(make_second())
+            return made[0].text, _encoded(made[0].parameters)
 
         try:
-            connection.start_portions(first.text, _encoded(first.parameters), encode(), waiter)
+            connection.start_halves(first.text, _encoded(first.parameters), make, waiter)
         except BaseException:
             with suppress(_StatementFailed, ServerBusy):
                 await waiter  # rolled back
@@ -695,7 +692,7 @@ class Lanes:
             if error.sqlstate == OTHER_TIMESTAMP:
                 raise RolledBack from None
             raise failure(error.sqlstate, error.message) from None
-        return cast("T", last.read(result))
+        return made[0].read(result)
 
     @property
     def are_idle(self) -> bool:

@@ -671,21 +671,20 @@ class LocalLaw(WriteLaw):
         ),
         data=st.data(),
     )
-    def portions(self, changes, data):
-        """Insert in several statements of one transaction, each made while those before it run."""
+    def halves(self, changes, data):
+        """Insert in two statements of one transaction; the second is made while the first runs."""
         changes = sorted(self.changes(changes), key=lambda it: it.key)
-        cuts = sorted(data.draw(st.sets(st.integers(1, len(changes) - 1), min_size=1)))
+        cut = data.draw(st.integers(1, len(changes) - 1))
 
         def write(changes):
-            portions = [changes[start:end] for start, end in itertools.pairwise([*cuts, len(changes)])]
-            made = batch.Portions(self.world.relation, changes[: cuts[0]], self.recorder())
+            made = batch.Halves(self.world.relation, changes[:cut], self.recorder())
 
-            async def run_all():
-                return await self.world.lanes.run_portions(made.first, map(made.further, portions))
+            async def run_both():
+                return await self.world.lanes.run_halves(made.first, lambda: made.second(changes[cut:]))
 
-            return self.wait(run_all())
+            return self.wait(run_both())
 
-        # else they take the Timestamp of a deletion, which the first portion does not know
+        # else they take the Timestamp of a deletion, which the first half does not know
         if self.future.isdisjoint(it.key for it in changes):
             self.do_together(changes, write)
 
@@ -1046,7 +1045,7 @@ def test_forms_in_all_combinations(world):
     for key in both:
         law.apply_as_set(each("delete", {}, keys=[key]))
     inserts = each("insert", one)
-    law.portions(inserts, SimpleNamespace(draw=lambda _: {1}))
+    law.halves(inserts, SimpleNamespace(draw=lambda _: 1))
     with pytest.raises(ChangeSetError) as failure:
         edits.apply(law.world.table, law.changes(each("upsert", two, keys=[third, third])), by=law.by)
     assert (failure.value.index, type(failure.value.error)) == (1, InvalidDuplicateRow)

@@ -81,7 +81,7 @@ ENTITIES = {
     "create a table": Write("POST /Tables", {"TableName": "{table}x"}),
     "delete a table": Write("DELETE /Tables('{table}')", refused=404),
     "change set": Write("POST /$batch", changes=MIXED, refused=202),
-    "change set in portions": Write(
+    "change set in halves": Write(
         "POST /$batch", changes=tuple(insert(f"{n:03}", n) for n in range(50)), refused=202
     ),
 }

@@ -1,4 +1,4 @@
-"""Change sets in portions: each is read while PostgreSQL writes those before it, and all are atomic."""
+"""Change sets in two halves: the second is read while PostgreSQL writes the first, and both are atomic."""
 
 import asyncio
 from contextlib import suppress
@@ -44,26 +44,26 @@ def stored(service, people):
 
 
 @pytest.fixture
-def in_portions(monkeypatch):
-    """Record the numbers of changes that ran as further statements."""
+def in_halves(monkeypatch):
+    """Record the change sets that ran as two statements to their end."""
     ended = []
-    run = batch.Portions.further
+    run = batch.Halves.second
 
-    def further(self, changes):
+    def second(self, changes):
         made = run(self, changes)
-        ended.append(len(changes))
+        ended.append(self)
         return made
 
-    monkeypatch.setattr(batch.Portions, "further", further)
+    monkeypatch.setattr(batch.Halves, "second", second)
     return ended
 
 
-async def test_all_portions_have_one_timestamp_and_one_transaction(service, people, stored, in_portions):
-    others = [[insert("c")], [insert("d"), insert("e")], [insert("f")]]
-    timestamps = await service.apply(people, "people", [insert("a"), insert("b")], iter(others))
+async def test_both_halves_have_one_timestamp_and_one_transaction(service, people, stored, in_halves):
+    first, second = [insert("a"), insert("b")], [insert("c"), insert("d")]
+    timestamps = await service.apply(people, "people", first, lambda: second)
 
-    assert in_portions == [1, 2, 1]
-    assert await stored() == dict(zip("abcdef", timestamps, strict=True))
+    assert len(in_halves) == 1
+    assert await stored() == dict(zip("abcd", timestamps, strict=True))
     assert len(set(timestamps)) == 1
     table = await in_thread(lambda: tables.get(people.row, "people"))
     recorded = await in_thread(
@@ -71,48 +71,46 @@ async def test_all_portions_have_one_timestamp_and_one_transaction(service, peop
             f"SELECT rk, ts, xid::text FROM history_{people.id} WHERE tbl = {table.pk} ORDER BY seq"
         )
     )
-    assert [(rk, ts) for rk, ts, _ in recorded] == list(zip("abcdef", timestamps, strict=True))
+    assert [(rk, ts) for rk, ts, _ in recorded] == list(zip("abcd", timestamps, strict=True))
     assert len({xid for _, _, xid in recorded}) == 1
 
 
 async def test_the_next_change_set_of_the_connection_takes_a_timestamp_of_its_own(service, people):
-    first = await service.apply(people, "people", [insert("a")], iter([[insert("b")]]))
+    first = await service.apply(people, "people", [insert("a")], lambda: [insert("b")])
     second = await service.apply(people, "people", [insert("c"), insert("d")])
-    third = await service.apply(people, "people", [insert("e")], iter([[insert("f")]]))
+    third = await service.apply(people, "people", [insert("e")], lambda: [insert("f")])
     assert first[0] < second[0] < third[0]
 
 
-async def test_nothing_is_made_if_a_portion_cannot_be_read(service, people, stored):
+async def test_nothing_is_made_if_the_second_half_cannot_be_read(service, people, stored):
     def refuse():
-        yield [insert("b")]
-        raise ChangeSetError(2, InvalidInput())
+        raise ChangeSetError(1, InvalidInput())
 
     for _ in range(3):  # the connection stays usable
         with pytest.raises(ChangeSetError) as refused:
-            await service.apply(people, "people", [insert("a")], refuse())
-        assert refused.value.index == 2
+            await service.apply(people, "people", [insert("a")], refuse)
+        assert refused.value.index == 1
         assert await stored() == {}
-    await service.apply(people, "people", [insert("a")], iter([[insert("b")]]))
+    await service.apply(people, "people", [insert("a")], lambda: [insert("b")])
     assert list(await stored()) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
-    ("first", "others", "written"),
+    ("first", "second"),
     [
-        ([insert("b")], [[insert("a")]], []),  # rows are locked in the order of their keys
-        ([insert("b"), insert("a")], [[insert("c")]], []),
-        ([insert("a")], [[insert("c")], [insert("b")], [insert("d")]], [1]),
-        ([insert("a")], [[Upsert(insert("b").entity, merge=True)]], []),
-        ([Upsert(insert("a").entity, merge=False)], [[insert("b")]], []),
-        ([insert("a")], [[insert("一" * 1000)]], []),
+        ([insert("b")], [insert("a")]),  # rows are locked in the order of their keys
+        ([insert("b"), insert("a")], [insert("c")]),
+        ([insert("a")], [Upsert(insert("b").entity, merge=True)]),
+        ([Upsert(insert("a").entity, merge=False)], [insert("b")]),
+        ([insert("a")], [insert("一" * 1000)]),
     ],
 )
-async def test_change_sets_that_cannot_be_divided_are_written_at_once(
-    service, people, stored, in_portions, first, others, written
+async def test_change_sets_that_cannot_be_split_are_written_at_once(
+    service, people, stored, in_halves, first, second
 ):
-    timestamps = await service.apply(people, "people", first, iter(others))
-    assert in_portions == written
-    keys = [change.key.row_key for changes in (first, *others) for change in changes]
+    timestamps = await service.apply(people, "people", first, lambda: second)
+    assert in_halves == []
+    keys = [change.key.row_key for change in (*first, *second)]
     assert await stored() == dict(zip(keys, timestamps, strict=True))
 
 
@@ -122,12 +120,12 @@ async def test_a_function_of_an_older_version_gets_all_changes_at_once(service, 
     older = function.replace("nullif(current_setting('tablero.moment', true), '')", "NULL")
     assert older != function
     await in_thread(execute, older)
-    timestamps = await service.apply(people, "people", [insert("a")], iter([[insert("b")]]))
+    timestamps = await service.apply(people, "people", [insert("a")], lambda: [insert("b")])
     assert await stored() == dict(zip("ab", timestamps, strict=True))
     assert len(set(timestamps)) == 1
 
 
-async def test_nothing_is_made_if_the_connection_is_lost_between_the_portions(service, people, stored):
+async def test_nothing_is_made_if_the_connection_is_lost_between_the_halves(service, people, stored):
     def lose():
         with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as admin:
             terminate = (
@@ -136,12 +134,12 @@ async def test_nothing_is_made_if_the_connection_is_lost_between_the_portions(se
                 " AND pid <> pg_backend_pid()"
             )
             while not (ended := admin.execute(terminate).fetchall()):
-                pass  # the first portion has not begun yet
+                pass  # the first half has not begun yet
         assert ended == [(True,)]
-        yield [insert("b")]
+        return [insert("b")]
 
     with pytest.raises(ServerBusy):
-        await service.apply(people, "people", [insert("a")], lose())
+        await service.apply(people, "people", [insert("a")], lose)
     assert await stored() == {}
 
 
@@ -149,7 +147,7 @@ async def test_change_sets_of_the_same_entities_end_with_one_of_them(service, pe
     async def write(value):
         with suppress(ChangeSetError):
             await service.apply(
-                people, "people", [insert("a", value), insert("b", value)], iter([[insert("c", value)]])
+                people, "people", [insert("a", value), insert("b", value)], lambda: [insert("c", value)]
             )
             return value
 
