@@ -190,7 +190,8 @@ def test_a_server_without_replicas_lists_none(ada):
 
 def test_the_state_of_backups(ada, settings, tmp_path):
     settings.OPTIONS = replace(settings.OPTIONS, data=tmp_path, backups=None)
-    none = {"last": None, "failure": None, "next_at": None, "is_overdue": False}
+    never = {"last": None, "failure": None, "next_at": None, "is_overdue": False}
+    none = {**never, "drill": None, "is_drill_overdue": False}
     assert ada("GET", "backup").json() == none
     day = datetime(2026, 11, 25, tzinfo=UTC)
     last_backup.record(tmp_path, LastBackup(day, "/backups/a", 100))
