@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tests.seeds import seeded
-from tests.tools.checker.operations import DURING, restore_beside
+from tests.tools.checker.operations import kill_during_bulk_edit, kill_during_import
 from tests.tools.checker.run import Plan, run
 from tests.tools.checker.site import (
     KILLS,
@@ -80,7 +80,7 @@ def test_nothing_acknowledged_is_lost_whatever_is_killed(site, token):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("fault", [*DURING, restore_beside, kill_a_replica])
+@pytest.mark.parametrize("fault", [kill_during_import, kill_during_bulk_edit, kill_a_replica])
 def test_long_operations_that_are_killed_are_whole(whole_site, fault):
     token = whole_site.token or whole_site.api_token()
     figures = run(whole_site, token, replace(PLAN, clients=6), [fault])
