@@ -3832,7 +3832,7 @@ INSERT INTO public.django_migrations VALUES
 	(104, 'storage', '0059_rehearsals', now()),
 	(105, 'storage', '0060_query_shapes', now()),
 	(106, 'storage', '0061_node_moments', now()),
-	(107, 'storage', '0063_pending_relations', now()),
+	(107, 'storage', '0062_pending_relations', now()),
 	(108, 'usersessions', '0001_initial', now()),
 	(109, 'storage', '0001_squashed_0007_append_only', now()),
 	(110, 'storage', '0008_squashed_0012_retired_key', now()),
