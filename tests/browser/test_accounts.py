@@ -45,18 +45,22 @@ def shop(chromium, console, admin):
     return result
 
 
-def prove(page):
-    """Confirm the user's identity in the dialog that appears over the page when it asks for a secret."""
+def prove(page, admin):
+    """Confirm the user's identity in the dialog that appears over the page when it asks for a secret.
+
+    Pages of other tests use the new key of the session, too.
+    """
     dialog = page.locator("dialog#sign-in")
     expect(dialog.get_by_text("Enter your password to continue.")).to_be_visible()
     expect(dialog.get_by_text("The page continues after you sign in.")).to_be_hidden()
     dialog.get_by_label("Password").fill(PASSWORD)
     dialog.get_by_role("button", name="Confirm").click()
     expect(dialog).not_to_be_visible()
+    admin.update(page.context.storage_state())
 
 
 @pytest.mark.long
-def test_a_key_is_revealed_after_a_proof_for_a_minute(shop, open_signed_in):
+def test_a_key_is_revealed_after_a_proof_for_a_minute(shop, open_signed_in, admin):
     page = open_signed_in("/ui/a/shop/keys/", reduced_motion="reduce", fresh=True)
     assert not KEY.search(page.content())
     page.clock.install()
@@ -64,7 +68,7 @@ def test_a_key_is_revealed_after_a_proof_for_a_minute(shop, open_signed_in):
     page.locator("dialog#sign-in").get_by_text("Enter your password to continue.").wait_for()
     check_axe(page, "dialog#sign-in")
     assert not KEY.search(page.content())
-    prove(page)
+    prove(page, admin)
     page.get_by_text("Hidden again in 60 seconds.").wait_for()
     (key,) = KEY.findall(page.content())
     assert f"AccountKey={key};" in shop
