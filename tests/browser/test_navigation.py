@@ -211,6 +211,7 @@ def test_choices_in_a_form_survive_the_back_button(page):
     choice = page.locator("form.export input[type=radio]").last
     choice.check()
     follow(page, ACCOUNT + "overview/")
+    expect(page).to_have_title(re.compile("^Overview"))
     page.go_back()
     expect(choice).to_be_checked()
     assert is_same_document(page)
