@@ -87,7 +87,9 @@ def test_long_operations_that_are_killed_are_whole(whole_site, fault):
 
     assert figures.violations == []
     assert [it.fault for it in figures.recoveries] == [fault.__name__]
-    assert figures.operations["of them at weaker levels"] and whole_site.replica.reads()
+    assert figures.operations["of them at weaker levels"]
+    # the statistics of a replica end with it
+    assert fault is kill_a_replica or whole_site.replica.reads()
 
 
 def test_relaxed_durability_delivers_nothing_that_is_lost(scratch):
