@@ -34,7 +34,6 @@ def test_its_pages_work(distributed, visit):
         "/t/people/design/?whole=1",
         "/t/people/facets/",
         "/t/people/past/histogram/",
-        "/t/people/live/",
         "/t/people/?sort=Name&filter=Name+ne+'x'",
         "/activity/",
         "/activity/?table=people",
