@@ -96,7 +96,8 @@ async def test_a_table_that_was_never_used_leaves_nothing(service, account):
     assert await in_thread(count_relations) == before
     assert await in_thread(tables.drop_expired_tables) == 1
     assert not await in_thread(Table.objects.exists)
-    entries = await in_thread(lambda: list(Activity.objects.values_list("verb", "table_name", "before")))
+    log = Activity.objects.order_by("pk").values_list("verb", "table_name", "before")
+    entries = await in_thread(lambda: list(log))
     about = {"description": "", "tags": []}
     assert entries[-2:] == [(TableVerb.CREATE, "people", None), (TableVerb.DELETE, "people", about)]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any, Final
 
+from tests import programs
 from tests.live_server import ROOT
 
 FOLDER: Final = Path(__file__).parent
@@ -55,7 +56,7 @@ def record(run: Run, path: Path = RUNS) -> None:
     """Append a run, with the commit and the load of the machine."""
     _, _, load = read_load()
     commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--exclude=*"],
+        [programs.get("git"), "describe", "--always", "--dirty", "--exclude=*"],
         cwd=ROOT,
         capture_output=True,
         text=True,

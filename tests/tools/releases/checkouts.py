@@ -5,6 +5,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+from tests import programs
 from tests.live_server import ROOT
 from tests.tools.releases.build import unpack
 
@@ -24,7 +25,7 @@ def check_out(release: str, folder: Path) -> bool:
 
 def _git(*arguments: str) -> bytes:
     """Return what git prints, nothing if it fails."""
-    try:
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False).stdout
-    except FileNotFoundError:
+    git = programs.find("git")
+    if git is None:
         return b""
+    return subprocess.run([git, *arguments], cwd=ROOT, capture_output=True, check=False).stdout
