@@ -35,7 +35,7 @@ def _row(promise: Promise, runs: Sequence[Run]) -> str:
         promise.program if promise.program.startswith("the same") else f"`{promise.program}`",
         _length(runs),
         _span([run.seed for run in runs if run.seed is not None]),
-        promise.figure.format_map(total(runs)) if runs else _NOT_RUN,
+        " ".join(promise.figure.format_map(total(runs)).split()) if runs else _NOT_RUN,
         _span([run.day for run in runs]),
     ]
     return f"| {' | '.join(cells)} |"
