@@ -26,6 +26,7 @@ def is_same_document(page):
 def follow(page, address):
     page.locator(f"a[href='{address}']:visible").first.click()
     page.wait_for_url(f"**{address}")
+    page.wait_for_function("!document.documentElement.hasAttribute('data-turning')")
 
 
 @pytest.fixture
