@@ -27,6 +27,7 @@ def follow(page, address):
     page.locator(f"a[href='{address}']:visible").first.click()
     page.wait_for_url(f"**{address}")
     page.wait_for_function("!document.documentElement.hasAttribute('data-turning')")
+    page.wait_for_timeout(1000)  # a step back at once may lose against what the page does when it has come
 
 
 @pytest.fixture
