@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -42,15 +43,9 @@ def running(options: Options) -> Iterator[None]:
         yield
         return
     is_stopping = threading.Event()
-    thread = threading.Thread(
-        target=_run, args=(options, options.drill_every, is_stopping), name="drills", daemon=True
-    )
-    thread.start()
-    try:
+    run = partial(_run, options, options.drill_every, is_stopping)
+    with schedule.in_background("drills", run, is_stopping):
         yield
-    finally:
-        is_stopping.set()
-        thread.join()
 
 
 def _run(options: Options, every: timedelta, is_stopping: threading.Event) -> None:

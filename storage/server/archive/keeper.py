@@ -37,14 +37,9 @@ def running(options: Options) -> Iterator[None]:
         return
     is_stopping = threading.Event()
     keeper = _Keeper(options, options.archive, is_stopping)
-    thread = threading.Thread(target=keeper.run, name="archive", daemon=True)
-    thread.start()
-    keeper.has_begun.wait(_PATIENCE)  # writes of clients from now on are on the timeline that it records
-    try:
+    with schedule.in_background("archive", keeper.run, is_stopping, patience=_PATIENCE):
+        keeper.has_begun.wait(_PATIENCE)  # writes of clients from now on are on the timeline that it records
         yield
-    finally:
-        is_stopping.set()
-        thread.join(_PATIENCE)
 
 
 class _Keeper:

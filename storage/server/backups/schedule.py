@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -58,13 +58,22 @@ def running(options: Options) -> Iterator[None]:
     DataFolder(options.data).create()  # has the record of the last backup, also with DATABASE_URL
     is_stopping = threading.Event()
     scheduler = _Scheduler(options.data, options.backups, is_stopping)
-    thread = threading.Thread(target=scheduler.run, name="backups", daemon=True)
+    with in_background("backups", scheduler.run, is_stopping):
+        yield
+
+
+@contextmanager
+def in_background(
+    name: str, run: Callable[[], object], is_stopping: threading.Event, *, patience: float | None = None
+) -> Iterator[None]:
+    """Run a function in a thread during the block; at its end, set the event and wait for so many seconds."""
+    thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
     try:
         yield
     finally:
         is_stopping.set()
-        thread.join()
+        thread.join(patience)
 
 
 class _Scheduler:
