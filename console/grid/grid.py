@@ -42,7 +42,7 @@ class Grid:
     @property
     def first_columns(self) -> int:
         """Return the number of columns without a script, if there are more."""
-        return markup.FIRST_COLUMNS if markup.is_wide(self.columns) and len(self.rows) > 1 else 0
+        return markup.count_first(self.columns, self.rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def draw_rows(
 
     The cells of a wide grid beyond its first columns are text, which a script makes cells when the page is shown.
     """
-    later = FIRST_COLUMNS if is_wide(columns) and len(previews) > 1 else 0
+    later = count_first(columns, previews)
     openings = [_opening(column) for column in columns]
     mixed = {at: column.name for at, column in enumerate(columns) if column.type == MIXED}
     handle = _Handle(
@@ -152,8 +152,9 @@ def _now(text: str) -> str:
 FIRST_COLUMNS: Final = 32  # more than a screen shows
 
 
-def is_wide(columns: Sequence[Column]) -> bool:
-    return len(columns) > FIRST_COLUMNS * 3 // 2
+def count_first(columns: Sequence[Column], rows: Sequence[object]) -> int:
+    """Return the number of columns whose cells are drawn at once in a wide grid; 0 if all are."""
+    return FIRST_COLUMNS if len(columns) > FIRST_COLUMNS * 3 // 2 and len(rows) > 1 else 0
 
 
 def _later(cells: Sequence[str]) -> str:
