@@ -35,6 +35,11 @@ _NOTED_EVERY: Final = TICKS_PER_SECOND // 20
 _AHEAD: Final = 30 * TICKS_PER_SECOND
 
 
+def as_time(ticks: str) -> str:
+    """Return the SQL of ticks as a time, rounded up to microseconds."""
+    return f"to_timestamp(({ticks} + 9) / 10 / 1000000.0)"
+
+
 def _is_usual(clock: str) -> str:
     """Return the condition that a clock is above the floor and was noted recently."""
     # a single look at the floor: BETWEEN would take two
@@ -302,8 +307,7 @@ def of_deletion(relation: str) -> str:
 
 # the same as a time, rounded up
 PRESENT_TIME: Final = (
-    f"CASE WHEN {_is_usual(CLOCK)} THEN statement_timestamp()"
-    f" ELSE to_timestamp((next_moment({CLOCK}) + 9) / 10 / 1000000.0) END"
+    f"CASE WHEN {_is_usual(CLOCK)} THEN statement_timestamp() ELSE {as_time(f'next_moment({CLOCK})')} END"
 )
 
 

@@ -22,7 +22,7 @@ from storage.sql.notify import CHANNEL, TABLE
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 # the present as a time, also after a statement has waited for a lock
-_PRESENT: Final = f"to_timestamp(({moments.PRESENT} + 9) / 10 / 1000000.0)"
+_PRESENT: Final = moments.as_time(moments.PRESENT)
 _RELATION: Final = LOCAL.prefix
 
 
