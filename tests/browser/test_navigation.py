@@ -26,8 +26,6 @@ def is_same_document(page):
 def follow(page, address):
     page.locator(f"a[href='{address}']:visible").first.click()
     page.wait_for_url(f"**{address}")
-    page.wait_for_function("!document.documentElement.hasAttribute('data-turning')")
-    page.wait_for_timeout(1000)  # a step back at once may lose against what the page does when it has come
 
 
 @pytest.fixture
@@ -213,7 +211,6 @@ def test_choices_in_a_form_survive_the_back_button(page):
     choice = page.locator("form.export input[type=radio]").last
     choice.check()
     follow(page, ACCOUNT + "overview/")
-    expect(page).to_have_title(re.compile("^Overview"))
     page.go_back()
     expect(choice).to_be_checked()
     assert is_same_document(page)

@@ -38,7 +38,7 @@ window.navigation?.addEventListener("navigate", (event) => {
       else navigation.navigate(destination.url, { history: kind });
     });
   }
-  if (kind === "traverse") event.intercept({ ...OURS, handler: () => goBack(destination, event.signal) });
+  if (kind === "traverse") event.intercept({ ...OURS, handler: () => goBack(destination) });
   else if (event.cancelable) {
     event.preventDefault();
     go(destination.url, kind);
@@ -78,18 +78,21 @@ async function go(address, history) {
   }
 }
 
-/** A page that was shown before, as it was left. */
-async function goBack(destination, isOver) {
+/**
+ * A page that was shown before, as it was left. A module that writes the address again, as htmx does, ends
+ * the navigation of the browser: the address is that of the page already, so that it is still shown.
+ */
+async function goBack(destination) {
   asking?.abort();
   const own = (asking = new AbortController());
-  const signal = AbortSignal.any([isOver, own.signal]);
+  const isOver = () => own.signal.aborted || location.href !== destination.url;
   hold(true);
   try {
-    const { found } = await fetchPage(destination.url, signal);
-    if (signal.aborted) return;
+    const { found } = await fetchPage(destination.url, own.signal);
+    if (isOver()) return;
     if (!found) return location.reload();
     await loadHead(found);
-    if (!signal.aborted) show(found, { place: destination.getState() });
+    if (!isOver()) show(found, { place: destination.getState() });
   } finally {
     if (asking === own) hold(false);
   }
