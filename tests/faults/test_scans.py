@@ -48,6 +48,7 @@ def load(server, table, entities):
     """Create the table and fill it past the protocol, which would take long."""
     with Connection(server) as connection:
         assert connection.create_table(table).status == 204
+        assert not any(connection.pages(table, ""))  # the first use makes the relation
     with psycopg.connect(database(server), autocommit=True) as session, session.cursor() as cursor:
         result = cursor.execute("SELECT id FROM storage_table WHERE name = %s", (table,)).fetchone()
         assert result is not None
