@@ -1,10 +1,15 @@
 """Workers and connections: `python3 -m tests.tools.bench.workers`, some minutes.
 
-It measures the CPU time of a request with one worker and with two, and the division of connections between them. Then
-the memory of one worker with its PostgreSQL: alone, with a thousand idle clients, and with two hundred busy ones.
+It measures requests per second and the CPU time of a request with one worker and with several, and the division of
+connections between them. Then the memory of one worker with its PostgreSQL: alone, with a thousand idle clients, and
+with two hundred busy ones.
 
 CPU time is compared with --pin: each server has the first core for itself and its PostgreSQL, and the clients have the
 others. Otherwise two workers share caches with more work than a single one, and each request seems to cost more.
+
+The model is that nothing but CPU time limits a server: as many cores as the server has, or as it shares with the
+clients without --pin, divided by the CPU time of a request with one worker, and that of its client if they share the
+cores.
 """
 
 import argparse
@@ -43,8 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--pairs", type=int, default=3, help="runs of each kind, default 3")
     parser.add_argument("--connections", type=int, default=32, help="for each worker, default 32")
     parser.add_argument("--workloads", default="get,insert,page,batch")
+    parser.add_argument("--workers", default="1,2", metavar="N,N", help="workers of the servers, default 1,2")
     parser.add_argument("--pin", action="store_true", help="give a server one core, the clients the others")
     options = parser.parse_args(arguments)
+    options.workers = [int(number) for number in options.workers.split(",")]
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     data = Dataset(options.size)
     if options.pin:
@@ -57,43 +64,55 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def cpu(options: argparse.Namespace, data: Dataset) -> Iterator[str]:
-    """Servers with one and with two workers, in turns."""
+    """Servers with one worker and with several, in turns."""
+    numbers = options.workers
+    cores = 1 if options.pin else os.cpu_count() or 1
     with scratch_folder() as folder, ExitStack() as stack:
         contenders = []
-        for workers in (1, 2):
+        for workers in numbers:
             server = stack.enter_context(started(folder, workers, pin=options.pin))
             contenders.append(rounds.enter(server, data))
         progress("loaded")
-        yield f"| request | requests/s, 1 and 2 workers | p50, ms | CPU, µs | of it PostgreSQL | {ON_PAPER} |"
-        yield "|---|---|---|---|---|---|"
+        title = ", ".join(map(str, numbers)) + " workers"
+        model = f"model, {cores} core{'s'[: cores - 1]}"
+        yield f"| request | requests/s, {title} | {model} | p50, ms | CPU, µs | of it PostgreSQL | {ON_PAPER} |"
+        yield "|---|---|---|---|---|---|---|"
         for workload in WORKLOADS:
             if workload.name not in options.workloads.split(","):
                 continue
-            runs: list[list[Measurement]] = [[], []]
+            runs: list[list[Measurement]] = [[] for _ in numbers]
             shares: list[float] = []
             for contender in rounds.alternate(contenders, options.pairs):
+                place = contenders.index(contender)
                 before = postgres_seconds(contender.server), contender.server.cpu_seconds()
-                number = options.connections * (1 + contenders.index(contender))
-                measured = rounds.measure(contender, workload, number, options.seconds)
+                measured = rounds.measure(
+                    contender, workload, options.connections * numbers[place], options.seconds
+                )
                 after = postgres_seconds(contender.server), contender.server.cpu_seconds()
                 shares.append((after[0] - before[0]) / max(0.01, after[1] - before[1]))
-                runs[contenders.index(contender)].append(measured)
-            yield row(workload.title, runs, median(shares))
+                runs[place].append(measured)
+            yield row(workload.title, runs, median(shares), cores, shared=not options.pin)
         for contender in contenders:
             yield f"clients of each process of {contender.server.name}: {division(contender)}"
 
 
-def row(title: str, runs: list[list[Measurement]], share: float) -> str:
+def row(title: str, runs: list[list[Measurement]], share: float, cores: int, *, shared: bool) -> str:
     rate, p50 = (
         [median(getattr(run, name) for run in several) for several in runs] for name in ("per_second", "p50")
     )
     used = [min(run.cpu for run in several) for several in runs]  # other processes only make it more
+    client = median(run.client / run.per_second for run in runs[0]) * 1e6 if shared else 0.0
+    model = cores * 1e6 / (used[0] + client)
     # half of the cores for the workers, which are busy first with reads, and half for PostgreSQL
-    most = CORES / 2 * 1e6 / (used[1] * max(share, 1 - share))
+    most = CORES / 2 * 1e6 / (used[-1] * max(share, 1 - share))
     return (
-        f"| {title} | {rate[0]:,.0f} {rate[1]:,.0f} | {p50[0]:.1f} {p50[1]:.1f} | {used[0]:.0f} {used[1]:.0f}"
+        f"| {title} | {listed(rate, ',.0f')} | {model:,.0f} | {listed(p50, '.1f')} | {listed(used, '.0f')}"
         f" | {share:.0%} | {most:,.0f}/s |"
     )
+
+
+def listed(figures: list[float], form: str) -> str:
+    return " / ".join(format(figure, form) for figure in figures)
 
 
 def division(contender: Contender) -> str:
