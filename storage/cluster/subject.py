@@ -88,6 +88,7 @@ _DISTRIBUTES: Final = Setting(
     "distributes",
     bool,
     "New tables are distributed over the nodes of the Citus cluster; 409 if there is none.",
+    is_in_catalog=True,
     label=_("Distribute new tables"),
     explanation=_(
         "Distributes new tables over the nodes of the cluster. To distribute an existing table, open "

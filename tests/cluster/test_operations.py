@@ -20,6 +20,7 @@ from storage.cluster.subject import FORM, ClusterVerb
 from storage.compare import sides
 from storage.compare.side_names import SideName
 from storage.core import registry
+from storage.core.account_settings import SETTINGS
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -288,6 +289,11 @@ def test_a_deleted_table_is_restored_with_its_function(table, write):
     tables.drop_expired_tables()
     assert fetch("SELECT count(*) FROM pg_class WHERE relname LIKE %s", f"%{name}%") == [(0,)]
     assert fetch("SELECT count(*) FROM pg_proc WHERE proname LIKE %s", f"{name}%") == [(0,)]
+
+
+def test_processes_notice_the_setting():
+    """Catalogs keep the form of an account's new tables."""
+    assert all(SETTINGS[form.account_column].is_in_catalog for form in registry.relation_forms())
 
 
 def test_an_account_setting_distributes_its_new_tables(cluster, account):
