@@ -21,6 +21,7 @@ CASE_KEYS = {
     "response",
     "steps",
     "peer",
+    "local",
     "read_only",
     "kind",
     "strict",
@@ -38,6 +39,7 @@ class Case:
     steps: list[dict[str, Any]]
     variables: dict[str, str]
     peer: str
+    local: str  # why it needs tables on one server
     read_only: bool
     kind: str  # the kind of the account
     strict: bool  # whether the account is as strict as Azure
@@ -95,6 +97,7 @@ def _load_file(path: Path) -> Iterator[Case]:
                 steps=_strict_steps(entry) if strict else _steps(entry),
                 variables={**names, **variables},
                 peer="only Tablero can be strict" if strict else variables.get("peer", entry.get("peer", "")),
+                local=variables.get("local", entry.get("local", "")),
                 read_only=entry.get("read_only", False),
                 kind=kind,
                 strict=strict,

@@ -36,6 +36,7 @@ class Endpoint:
     account: str
     key: str
     foreign: bool  # a server that is not ours
+    distributes: bool = False  # its tables are distributed over the nodes of a cluster
 
     @property
     def address(self) -> tuple[str, int]:

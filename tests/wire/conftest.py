@@ -20,7 +20,9 @@ def endpoint(request: pytest.FixtureRequest) -> Endpoint:
         key = os.environ.get("TABLE_KEY", DEVELOPMENT_KEY)
         return Endpoint(url, account, key, foreign="Tablero" not in _server_header(url))
     server = request.getfixturevalue("server")
-    return Endpoint(server.endpoint, server.account, server.key, foreign=False)
+    return Endpoint(
+        server.endpoint, server.account, server.key, foreign=False, distributes=server.distributes
+    )
 
 
 @pytest.fixture(scope="session")

@@ -265,7 +265,9 @@ def test_another_version_renews_functions_under_load(live, loading, cluster, dat
         "env": {"TABLERO_SECRET": secret},
         "constants": {
             "storage.cluster.function": {"_DELEGATED": other},
-            "storage.runtime.periodic": {"_LONGEST": 5.0},  # else the first server may always be the one that tidies
+            "storage.runtime.periodic": {
+                "_LONGEST": 5.0
+            },  # else the first server may always be the one that tidies
         },
     }
     with loading() as load:
