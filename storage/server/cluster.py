@@ -214,6 +214,7 @@ def _settings(folder: DataFolder, workers: int) -> dict[str, str]:
 # Settings for --small: the others take memory also while little is stored and written.
 _SMALL: Final = {
     "shared_buffers": "64MB",
+    "io_method": "sync",  # no processes for reading ahead
     "wal_buffers": "1MB",
     "max_locks_per_transaction": "128",
     "max_logical_replication_workers": "0",
