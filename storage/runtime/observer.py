@@ -44,7 +44,7 @@ from storage.runtime.idleness import idleness
 from storage.runtime.threads import in_thread
 from storage.sql.django import is_lost, storable_text
 from storage.tables.adaptive_indexes import ScanCosts, SlowQueries, SlowQuery
-from storage.tables.index_rules import COSTLY_SCAN
+from storage.tables.index_rules import COSTLY_SCAN, SCANS_NEEDED
 
 logger = logging.getLogger(__name__)
 
@@ -174,7 +174,9 @@ class Observer:
         self._labelled_at = -inf
         self._is_written = True  # all that was taken from batches
         self._writing = asyncio.Lock()
-        self._closing = asyncio.Event()
+        self._is_closing = False
+        self._is_awaited = asyncio.Event()  # the next write, before its time
+        self._hurried_at = -inf
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -184,7 +186,8 @@ class Observer:
 
     async def close(self) -> None:
         """Flush the remaining records, unless the database is not available."""
-        self._closing.set()
+        self._is_closing = True
+        self._is_awaited.set()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=_SHUTDOWN_TIMEOUT)
             self._task.cancel()
@@ -285,7 +288,11 @@ class Observer:
         result = await page
         seconds = perf_counter() - began
         if seconds >= COSTLY_SCAN and (names := plan_access(query.filter).index_candidates(query.indexed)):
-            self._batch.slow.add(SlowQuery(table_id, names, seconds, query, result.next))
+            number = self._batch.slow.add(SlowQuery(table_id, names, seconds, query, result.next))
+            # the index should be there before a client gives up on the query
+            if number == SCANS_NEEDED and began - self._hurried_at >= _INTERVAL:
+                self._hurried_at = began
+                self._is_awaited.set()
         return result
 
     async def flush(self) -> None:
@@ -306,14 +313,13 @@ class Observer:
                 logger.exception("Counts could not be written")
 
     async def _run(self) -> None:
-        while not self._closing.is_set():
+        while not self._is_closing:
             # a batch must not cross the end of a minute
             pause = min(_INTERVAL, 60.0 - time() % 60.0)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
-                    await self._closing.wait()
-            except TimeoutError:
-                pass
+                    await self._is_awaited.wait()
+            self._is_awaited.clear()
             await self.flush()
 
     def _write(self, batch: _Batch, now: datetime) -> None:

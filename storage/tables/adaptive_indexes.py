@@ -67,16 +67,18 @@ class SlowQueries:
 
     groups: dict[tuple[int, frozenset[str]], _Group] = field(default_factory=dict)
 
-    def add(self, query: SlowQuery) -> None:
+    def add(self, query: SlowQuery) -> int:
+        """Add a query; return how many on the same properties there are, 0 if there is no room for it."""
         key = (query.table_id, query.names)
         group = self.groups.get(key)
         if group is None:
             if len(self.groups) >= _NAMES_LIMIT:
-                return
+                return 0
             group = self.groups[key] = _Group(query)
         group.number += 1
         group.seconds += query.seconds
         group.slowest = max(group.slowest, query, key=lambda it: it.seconds)
+        return group.number
 
 
 class _Count(NamedTuple):

@@ -4,11 +4,11 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Final, NamedTuple
 
-INDEXED_FROM: Final = 10_000  # entities; testing fewer takes some milliseconds
+INDEXED_FROM: Final = 5_000  # entities; testing fewer takes hardly longer than the rest of a request
 
 # Adaptive indexes: a query that took so long and read at least INDEXED_FROM rows was a costly scan, because on a busy
 # machine time alone says little; so many of them within the period are worth an index.
-COSTLY_SCAN: Final = 0.005  # seconds of a query
+COSTLY_SCAN: Final = 0.003  # seconds of a query
 SCAN_PERIOD: Final = timedelta(days=7)
 SCANS_NEEDED: Final = 2
 # The budget of a table: each index makes a write up to 10 µs slower and takes space.

@@ -119,7 +119,7 @@ SUBJECT = Subject(
         Periodic(
             "new indexes",
             "storage.tables.adaptive_indexes.add_for_new_scans",
-            2.0,
+            0.25,
             "Adaptive indexes could not be added",
             is_exclusive=False,
             is_wanted="storage.tables.adaptive_indexes.has_new_scans",

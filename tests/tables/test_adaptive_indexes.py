@@ -55,7 +55,7 @@ def account():
 def large(account):
     table = tables.create(account, "Large")
     relation = relation_name(table.pk)
-    execute(FILL.format(relation=relation, rows=policy.INDEXED_FROM))
+    execute(FILL.format(relation=relation, rows=2 * policy.INDEXED_FROM))
     execute(f"ANALYZE {relation}")
     return table
 
@@ -161,7 +161,7 @@ def test_a_table_that_is_deleted_when_its_index_is_decided_on_stops_no_other(acc
     scan(large, "Score")
     gone = tables.create(account, "Gone")
     scan(gone, "Score", seconds=10)
-    execute(FILL.format(relation=relation_name(gone.pk), rows=policy.INDEXED_FROM))
+    execute(FILL.format(relation=relation_name(gone.pk), rows=2 * policy.INDEXED_FROM))
     tables.delete(account, "Gone", keep=tables.DELETED_TABLE_RETENTION)
     assert adapt() == {"Score"}
 

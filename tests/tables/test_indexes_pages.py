@@ -102,7 +102,7 @@ FROM generate_series(1, {rows}) AS n
 def test_a_query_is_told_what_an_index_would_save_and_gets_one(visit, add_entity):
     table = Table.objects.get()
     relation = relation_name(table.pk)
-    execute(FILL.format(relation=relation, rows=INDEXED_FROM + 1))
+    execute(FILL.format(relation=relation, rows=2 * INDEXED_FROM + 1))
     execute(f"ANALYZE {relation}")
     max_, query = visit("max"), {"f": "Score gt 9990"}
 
