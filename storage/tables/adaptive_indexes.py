@@ -68,7 +68,7 @@ class SlowQueries:
     groups: dict[tuple[int, frozenset[str]], _Group] = field(default_factory=dict)
 
     def add(self, query: SlowQuery) -> int:
-        """Add a query; return how many on the same properties there are, 0 if there is no room for it."""
+        """Add a query; return the number of queries on the same properties, 0 beyond the limit of properties."""
         key = (query.table_id, query.names)
         group = self.groups.get(key)
         if group is None:
