@@ -421,7 +421,7 @@ def drop_expired_tables() -> int:
 @sql.repeatable_on_nodes
 def _drop(pks: Collection[int], over: QuerySet[Table]) -> int:
     # skip those that were restored meanwhile
-    tables = list(over.select_for_update(skip_locked=True).filter(pk__in=pks))
+    tables = list(over.select_for_update(skip_locked=True, of=("self",)).filter(pk__in=pks))
     table_relations.drop(tables)
     Table.objects.filter(pk__in=[table.pk for table in tables]).delete()
     return len(tables)

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from storage.access import policies
@@ -185,6 +186,16 @@ def test_the_space_of_deleted_tables_is_given_back(account):
     assert not any(is_there(f"deleted_{relation_name(table.pk)}") for table in gone)
     assert list(Table.objects.all()) == [kept]
     assert tables.drop_expired_tables() == 0
+
+
+def test_a_drop_locks_no_account(account):
+    """Creations of its tables would wait for that, and these two deadlock in a cluster."""
+    tables.create(account, "gone")
+    tables.delete(account, "gone")
+    with CaptureQueriesContext(connection) as queries:
+        assert tables.drop_expired_tables() == 1
+    locking = [it["sql"] for it in queries if "FOR UPDATE" in it["sql"]]
+    assert locking and all('FOR UPDATE OF "storage_table"' in it for it in locking)
 
 
 def test_a_strict_account_remembers_a_deleted_table_for_as_long_as_its_name_is_taken(account):
