@@ -219,7 +219,7 @@ def restore(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
 def has_other_function(relation: str, kind: AccountKind) -> bool:
     """Return whether the function of a relation comes from another version."""
     created = function.create_delegated_function(relation, kind)
-    return any(source not in created for (source,) in fetch(_SOURCE, f"{relation}_change_set"))
+    return any(f"$${source}$$" not in created for (source,) in fetch(_SOURCE, f"{relation}_change_set"))
 
 
 def renew_function(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
