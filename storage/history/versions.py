@@ -47,7 +47,7 @@ def page(
         rows = _beside(table, source, key, first, top)
         # before it had that form, its changes were recorded together with other tables' changes
         source = NO_TABLE
-    if len(rows) <= top:
+    if sum(row.op is not None and row.sequence <= first for row in rows) <= top:
         rows += sql.run_in_lane(versions.page(table.pk, source, kept, key, first, top))
     change_page = versions.read_page(rows, (table.name, table.pk), key, first, top)
     actors = label_actors(table.account_id, (it.actor for it in change_page.entries))

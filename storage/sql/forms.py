@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from storage.core import registry
 from storage.core.relation_forms import LOCAL, Ability, Capabilities, RelationForm
 
+DELETED: Final = "deleted_"  # the beginning of the name of a soft-deleted relation
 OWN: Final = "_history"  # the end of the name of a relation's own history
 _LOCAL_PREFIX: Final = LOCAL.prefix
 _LOCAL_CAPABILITIES: Final = LOCAL.capabilities
@@ -61,6 +62,8 @@ def lacking(table: str, ability: Ability) -> str:
 
 
 def form_of_relation(relation: str) -> RelationForm:
+    """Return the form of a relation by its name, also after its deletion."""
+    relation = relation.removeprefix(DELETED)
     if not relation.startswith(LOCAL.prefix):
         for form in OTHERS:
             if relation.startswith(form.prefix):
@@ -82,7 +85,7 @@ def table_id_of(relation: str) -> str:
 
 
 _ELSEWHERE: Final = [
-    (form.prefix, re.compile(rf"\b(?:deleted_)?{form.prefix}[0-9]")) for form in OTHERS if form.watch
+    (form.prefix, re.compile(rf"\b(?:{DELETED})?{form.prefix}[0-9]")) for form in OTHERS if form.watch
 ]
 
 

@@ -27,7 +27,7 @@ from typing import Final
 from storage.domain.values.kinds import AccountKind
 from storage.sql import batch
 from storage.sql.django import fetch
-from storage.sql.forms import HasRelation, has_other_form, locally
+from storage.sql.forms import DELETED, HasRelation, has_other_form, locally
 from storage.sql.forms import relation_name as relation_name
 from storage.sql.history import writers_name
 
@@ -79,7 +79,7 @@ def relation_of(table: HasRelation) -> str:
 
 
 def deleted_name(relation: str) -> str:
-    return f"deleted_{relation}"
+    return f"{DELETED}{relation}"
 
 
 def source_name(relation: str, *, is_deleted: bool) -> str:

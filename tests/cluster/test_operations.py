@@ -21,6 +21,7 @@ from storage.compare import sides
 from storage.compare.side_names import SideName
 from storage.core import registry
 from storage.core.account_settings import SETTINGS
+from storage.core.relation_forms import LOCAL
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -56,7 +57,8 @@ from storage.sql import entities as statements
 from storage.sql import pages
 from storage.sql.django import execute, fetch, run
 from storage.sql.failures import failure
-from storage.sql.relations import relation_of
+from storage.sql.forms import form_of_relation, relation_name
+from storage.sql.relations import deleted_name, relation_of
 from storage.tables import table_list, tables
 from storage.undo import data_undo, undo
 from storage.undo.outcome_jobs import outcome_of
@@ -171,14 +173,15 @@ def test_versions_are_paged_over_both_histories(table, write):
         f'\n,"A":{number}'.encode() for number in range(7, -1, -1)
     ]
     assert all(version.actor.name == "ada" for version in whole)
-    paged, first = [], None
-    while True:
-        page = versions.page(table, KEY, first=first, top=3)
-        paged += page.entries
-        if page.next is None:
-            break
-        first = page.next
-    assert paged == whole
+    for top in range(1, 8):  # also pages that end where one of the histories does
+        paged, first = [], None
+        while True:
+            page = versions.page(table, KEY, first=first, top=top)
+            paged += page.entries
+            if page.next is None:
+                break
+            first = page.next
+        assert paged == whole
 
 
 def test_changes_of_a_distributed_table_succeed_and_fail_as_elsewhere(table, write):
@@ -289,6 +292,11 @@ def test_a_deleted_table_is_restored_with_its_function(table, write):
     tables.drop_expired_tables()
     assert fetch("SELECT count(*) FROM pg_class WHERE relname LIKE %s", f"%{name}%") == [(0,)]
     assert fetch("SELECT count(*) FROM pg_proc WHERE proname LIKE %s", f"{name}%") == [(0,)]
+
+
+def test_a_deleted_relation_keeps_its_form():
+    assert form_of_relation(deleted_name(FORM.relation(17))) is FORM
+    assert form_of_relation(deleted_name(relation_name(17))) is LOCAL
 
 
 def test_processes_notice_the_setting():
