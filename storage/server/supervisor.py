@@ -205,6 +205,7 @@ class Supervisor:
             if how not in asked:
                 asked.add(how)
                 self._ask_orphan_to_stop(how)
+            self._keep_archiver()  # it waits until its log is archived, and its own archiver ended with its supervisor
             if not self._sleep(0.02):
                 return False
 

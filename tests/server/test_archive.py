@@ -509,6 +509,21 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
 
 
 @pytest.mark.long
+def test_postgresql_that_loses_its_supervisor_has_its_log_archived_and_ends(used, scratch):
+    """It waits for that before it ends, and would have to be forced otherwise."""
+    log = DataFolder(used).log
+    with start_server(used, "--archive", str(scratch / f"archive-{uuid4().hex[:8]}")) as live:
+        [process] = wait_for(lambda: archivers(used))
+        before, postmaster = log.read_text("utf-8"), psutil.Process(live.postmaster())
+        postmaster.parent().kill()
+        wait_for(lambda: [it for it in archivers(used) if it.pid != process.pid])
+        wait_for(lambda: not postmaster.is_running())
+        said = log.read_text("utf-8").removeprefix(before)
+    assert "received fast shutdown request" in said
+    assert "received immediate shutdown request" not in said
+
+
+@pytest.mark.long
 def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch, monkeypatch):
     for name, seconds in LOOKS_OFTEN["storage.server.archive.keeper"].items():
         monkeypatch.setattr(keeper, name, seconds)
