@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 # faster than Django's escape, which also handles lazy translations
 from html import escape
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Final
 
@@ -107,9 +108,12 @@ def draw_rows(
     """Render rows; ``path`` is the entity address without key, ``first`` the first aria-rowindex.
 
     The cells of a wide grid beyond its first columns are text, which a script makes cells when the page is shown.
+    The script takes names, classes and positions from the headings.
     """
     later = count_first(columns, previews)
     openings = [_opening(column) for column in columns]
+    if later:
+        openings[later:] = (f'<td class="{it.place}"' if it.place else "<td" for it in columns[later:])
     mixed = {at: column.name for at, column in enumerate(columns) if column.type == MIXED}
     handle = _Handle(
         path, escape(_("Select")), escape(_("Open")), "" if as_of is None else f"&{AS_OF}={as_of}"
@@ -149,12 +153,15 @@ def _now(text: str) -> str:
     return f' data-now title="{escape(_("Now: %(value)s") % {"value": text})}"'
 
 
-FIRST_COLUMNS: Final = 32  # more than a screen shows
+_FEW: Final = 48  # columns that are all drawn at once
+_FIRST: Final = 2560  # pixels of columns, more than most screens show
 
 
 def count_first(columns: Sequence[Column], rows: Sequence[object]) -> int:
     """Return the number of columns whose cells are drawn at once in a wide grid; 0 if all are."""
-    return FIRST_COLUMNS if len(columns) > FIRST_COLUMNS * 3 // 2 and len(rows) > 1 else 0
+    if len(columns) <= _FEW or len(rows) < 2:
+        return 0
+    return sum(end <= _FIRST for end in accumulate(column.width for column in columns))
 
 
 def _later(cells: Sequence[str]) -> str:

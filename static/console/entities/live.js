@@ -104,7 +104,7 @@ function show(found, changes) {
       row.title = changes.get(key).by ? `${results().dataset.liveMark} · ${explain(changes.get(key))}` : results().dataset.liveMark;
     }
   }
-  prepare(results());
+  prepare();
   offer([...next.keys()].filter((key) => changes.has(key) || fresh.has(key)));
   tellLater({ cells, gone });
 }

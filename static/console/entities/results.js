@@ -109,7 +109,7 @@ function take(found) {
   }
   if (place && grid()) goBack(place);
   htmx.process(results());
-  prepare(results());
+  prepare();
   agree();
   document.dispatchEvent(new CustomEvent("grid:renewed", { detail: { isStale } }));
 }

@@ -113,7 +113,8 @@ document.addEventListener("click", (event) => {
 });
 
 const CUT_AFTER = 40; // characters; as in console/grid/widths.py
-const widest = new Map(); // by table and column: pages of one table keep their columns where they are
+// by table and column: pages of one table keep their columns where they are
+const widest = new Map();
 
 const headsOf = (grid) => [...grid.rows[0].cells].slice(1);
 const widthsOf = (grid) => [...grid.querySelectorAll("col")].slice(1, -1).map((col) => Number(col.width));
@@ -188,9 +189,9 @@ export function pin(grid) {
 }
 
 /** Rows that are new on the page: what is inside of a cell is reached through the cell. */
-export function prepare(root = document) {
-  for (const control of root.querySelectorAll("[data-grid] :is(a, input, button)")) control.tabIndex = -1;
-  for (const grid of root.querySelectorAll("[data-grid]")) {
+export function prepare() {
+  for (const control of document.querySelectorAll("[data-grid] :is(a, input, button)")) control.tabIndex = -1;
+  for (const grid of document.querySelectorAll("[data-grid]")) {
     const cell = current(grid);
     if (cell) cell.tabIndex = 0;
     widen(grid);
@@ -202,23 +203,29 @@ export function prepare(root = document) {
 // the cells of a wide grid beyond its first columns: drawn when there is time, or at once if they are needed
 
 const LATER = "[data-key] > script";
-const ROWS_AT_ONCE = 5; // their cells are laid out in a few milliseconds
+// their cells are laid out in a few milliseconds
+const ROWS_AT_ONCE = 5;
 const whenIdle = window.requestIdleCallback ?? ((run) => setTimeout(run, 50));
 
-/** Draw all cells of a row, or of the rows of a page. */
-export function drawRest(root = document) {
-  for (const text of root.querySelectorAll(LATER)) drawRow(text);
-}
-
-function drawRow(text) {
-  const { rows } = new DOMParser().parseFromString(`<table><tr>${text.textContent}`, "text/html").querySelector("table");
-  text.replaceWith(...rows[0].cells);
+/** Draw all cells of a row, or of the rows of a page: of all, or the first ones. */
+export function drawRest(root = document, most) {
+  for (const text of [...root.querySelectorAll(LATER)].slice(0, most)) {
+    const cells = [...new DOMParser().parseFromString(`<table><tr>${text.textContent}`, "text/html").querySelector("tr").cells];
+    const heads = [...gridOf(text).rows[0].cells].slice(-cells.length);
+    cells.forEach((cell, at) => {
+      const { ariaColIndex, classList, dataset } = heads[at];
+      cell.ariaColIndex = ariaColIndex;
+      cell.classList.add(...classList);
+      cell.dataset[dataset.system ? "system" : "property"] = dataset.property;
+    });
+    text.replaceWith(...cells);
+  }
 }
 
 function drawSoon() {
   if (!document.querySelector(LATER)) return;
   whenIdle(() => {
-    for (const text of [...document.querySelectorAll(LATER)].slice(0, ROWS_AT_ONCE)) drawRow(text);
+    drawRest(document, ROWS_AT_ONCE);
     drawSoon();
   });
 }
@@ -230,6 +237,6 @@ addEventListener("scroll", ({ target }) => target.matches?.(".grid-region") && t
 addEventListener("beforeprint", () => drawRest());
 
 document.addEventListener("tablero:row", grow);
-onSwap(() => prepare(), ["tablero:row"]);
+onSwap(prepare, ["tablero:row"]);
 prepare();
-matchMedia("(width < 640px)").addEventListener("change", () => prepare());
+matchMedia("(width < 640px)").addEventListener("change", prepare);
