@@ -28,12 +28,13 @@ class NodeSilent(ServerBusy):
 class _Request(Generic[T]):
     """Operation that waits for nodes, awaited where it is, because a task of its own would take as long as a get."""
 
-    __slots__ = ("_operation", "_waited_for", "is_abandoned", "partition", "relation")
+    __slots__ = ("_operation", "_waited_for", "is_abandoned", "partition", "relation", "timer")
 
     def __init__(self, relation: str, partition: Partition, operation: Awaitable[T]) -> None:
         self.relation = relation
         self.partition = partition
         self.is_abandoned = False
+        self.timer: asyncio.TimerHandle | None = None
         self._operation = operation
         self._waited_for: asyncio.Future[Any] | None = None
 
@@ -85,7 +86,7 @@ class NodeWatch(RelationWatch):
             await self._check(relation, partition)
         request = _Request(relation, partition, operation())
         self._running.add(request)
-        timer = asyncio.get_running_loop().call_later(_SUSPICIOUS, self._look)
+        self._suspect_later(request)
         try:
             return await request
         except asyncio.CancelledError:
@@ -96,8 +97,17 @@ class NodeWatch(RelationWatch):
             self._look()
             raise
         finally:
-            timer.cancel()
+            if request.timer is not None:
+                request.timer.cancel()
             self._running.discard(request)
+
+    def _suspect_later(self, request: _Request[Any]) -> None:
+        request.timer = asyncio.get_running_loop().call_later(_SUSPICIOUS, self._suspect, request)
+
+    def _suspect(self, request: _Request[Any]) -> None:
+        """Look at the nodes because of a request that has waited, and again, as the first time may be too soon."""
+        self._look()
+        self._suspect_later(request)
 
     async def _abandon(self, request: _Request[Any]) -> None:
         """Cancel a request if the node with its partition does not respond."""

@@ -110,6 +110,17 @@ async def test_slow_nodes_are_waited_for(watch):
     assert await slow == "late"
 
 
+async def test_a_node_that_falls_silent_after_a_look_is_found(watch, monkeypatch):
+    monkeypatch.setattr(node_watch, "_CALM", 0.05)
+    await in_thread(execute, "UPDATE pg_dist_node SET is_up = true")
+    waiting = asyncio.ensure_future(run(watch, ON_B, hang))
+    await until(lambda: watch._looking is not None)
+    await until(lambda: watch._looking is None)
+    await in_thread(execute, "UPDATE pg_dist_node SET is_up = nodename <> 'b'")
+    with pytest.raises(NodeSilent):
+        await waiting
+
+
 async def test_a_failing_operation_raises_its_error(watch):
     async def fail():
         raise ValueError("wrong")
