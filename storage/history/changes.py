@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Self, TypeVar
@@ -124,10 +125,11 @@ def page(
     if selection is None:
         return ChangePage([], None)
     until = min(filter(None, (change_filter.until, before)), default=None)
-    pages = [
-        _groups(record, selection, top, before=before, oldest_first=oldest_first, by_minute=by_minute)
-        for record in _records(account, selection, change_filter.since, until)
-    ]
+
+    def read(record: Record) -> ChangePage[ChangeGroup[int, int]]:
+        return _groups(record, selection, top, before=before, oldest_first=oldest_first, by_minute=by_minute)
+
+    pages = list(_read_each(account, selection, read, change_filter.since, until))
     if by_minute:
         return _merge_minutes(account, pages, oldest_first=oldest_first)
     groups = [group for page in pages for group in page.entries]
@@ -189,21 +191,26 @@ def _groups(
     return group_page
 
 
-def _records(
+def _read_each(
     account: Account,
     selection: Selection,
+    read: Callable[[Record], T],
     since: datetime | None = None,
     until: datetime | None = None,
     *,
     most: int | None = _MOST_APART,
-) -> list[Record]:
-    """Return the records that may contain the changes, of the ``most`` last written tables with their own."""
+) -> Iterator[T]:
+    """Read the records that may contain the changes, of the ``most`` last written tables with their own."""
     local = recorded_changes(account.pk, since, until)
     tables = Table.objects.recording_apart().filter(account=account)
     if selection.tables is not None:
         tables = tables.filter(pk__in=selection.tables)
     latest = tables.order_by(F("written_at").desc(nulls_last=True))[:most]
-    return [*([local] if local else []), *(statements.beside(it.pk, _history(it)) for it in latest)]
+    if local:
+        yield read(local)
+    for table in latest:
+        with suppress(TableNotFound):  # it was dropped meanwhile
+            yield read(statements.beside(table.pk, _history(table)))
 
 
 def _history(table: Table) -> str:
@@ -219,8 +226,12 @@ def histogram(
     change_filter = replace(change_filter, since=since, until=until)
     selection = select(account, change_filter)
     if selection is not None:
-        for record in _records(account, selection, since, until):
-            counted.update(run_limited(statements.histogram(record, selection, to_ticks(since), width)))
+
+        def read(record: Record) -> dict[int, int]:
+            return run_limited(statements.histogram(record, selection, to_ticks(since), width))
+
+        for counts in _read_each(account, selection, read, since, until):
+            counted.update(counts)
     starts = [to_datetime(to_ticks(since) + width * number) for number in range(buckets + 1)]
     return [
         TimeBucket(starts[number], starts[number + 1], Counter(changes=counted[number]))
@@ -239,9 +250,13 @@ def _count(
     counted: Counter[int] = Counter()
     selection = select(account, change_filter)
     if selection is not None:
+
+        def read(record: Record) -> dict[int, int]:
+            return run_limited(statements.count(record, selection, column))
+
         since, until = change_filter.since, change_filter.until
-        for record in _records(account, selection, since, until, most=most):
-            counted.update(run_limited(statements.count(record, selection, column)))
+        for counts in _read_each(account, selection, read, since, until, most=most):
+            counted.update(counts)
     return counted
 
 
@@ -250,10 +265,11 @@ def count_up_to(account: Account, change_filter: ChangeFilter, most: int) -> int
     selection = select(account, change_filter)
     if selection is None:
         return 0
-    total = 0
-    for record in _records(account, selection, change_filter.since, change_filter.until):
-        total += run_limited(statements.count_up_to(record, selection, most))
-    return min(total, most)
+
+    def read(record: Record) -> int:
+        return run_limited(statements.count_up_to(record, selection, most))
+
+    return min(sum(_read_each(account, selection, read, change_filter.since, change_filter.until)), most)
 
 
 def recent_callers(account: Account, since: datetime, top: int) -> list[Actor]:

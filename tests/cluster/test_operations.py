@@ -57,7 +57,7 @@ from storage.sql import entities as statements
 from storage.sql import pages
 from storage.sql.django import execute, fetch, run
 from storage.sql.failures import failure
-from storage.sql.forms import form_of_relation, relation_name
+from storage.sql.forms import form_of_relation, history_of, relation_name
 from storage.sql.relations import deleted_name, relation_of
 from storage.tables import table_list, tables
 from storage.undo import data_undo, undo
@@ -182,6 +182,17 @@ def test_versions_are_paged_over_both_histories(table, write):
                 break
             first = page.next
         assert paged == whole
+
+
+def test_changes_of_an_account_are_listed_while_a_table_is_dropped(table, write):
+    other = tables.create(table.account, "other")
+    for it in (table, other):
+        edits.apply(it, [Insert(entity(A=1))], by=ADA)
+        distribution.distribute(it)
+        edits.apply(it, [Upsert(entity(A=2), merge=False)], by=ADA)
+    execute(f"DROP TABLE {history_of(relation_of(other))}")  # its row in storage_table goes a moment later
+    assert changes.count_by_table(table.account, changes.ChangeFilter()) == {table.pk: 2, other.pk: 1}
+    assert len(changes.page(table.account, changes.ChangeFilter()).entries) == 3
 
 
 def test_changes_of_a_distributed_table_succeed_and_fail_as_elsewhere(table, write):
