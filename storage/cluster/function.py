@@ -143,7 +143,11 @@ BEGIN
                         RETURNING 1
                     )
                     SELECT count(*) INTO inserted FROM done;
-                    IF inserted + coalesce(cardinality(found_rks), 0) < cardinality(rks) OR {moments.IS_OVERTAKEN} THEN
+                    IF by_actor IS NOT NULL AND {moments.IS_OVERTAKEN} THEN
+                        SELECT max(h.ts) INTO latest FROM {{history}} AS h
+                        WHERE h.pk = p AND h.rk = ANY (rks) AND h.ts >= moment AND h.op = '{Op.DELETE}';
+                    END IF;
+                    IF inserted + coalesce(cardinality(found_rks), 0) < cardinality(rks) OR latest IS NOT NULL THEN
                         RAISE EXCEPTION USING ERRCODE = 'TB002';
                     END IF;
                 END IF;

@@ -81,8 +81,10 @@ _DELETED: Final = (
 # LOCK TABLE would be sent to all nodes.
 _WRITING: Final = 0x74616D77
 WRITE: Final = f"pg_advisory_xact_lock_shared({_WRITING}, {{table_id}})"
-# a deletion has raised the floor to its Timestamp, later than the one of an insertion that may have waited for it
-IS_OVERTAKEN: Final = f"{_FLOOR} >= moment"
+# A deletion has raised the floor to its Timestamp, later than the one of an insertion that may have waited for it, or
+# may have raised that of another node: the shard moved there while the insertion waited, for longer than this.
+_WAITED: Final = TICKS_PER_SECOND // 200
+IS_OVERTAKEN: Final = f"({_FLOOR} >= moment OR node_moment() - moment > {_WAITED})"
 
 # a transaction that holds a lock may have taken its time up to a moment; one that is prepared has no process
 _MAY_BE_EARLIER: Final = """CASE WHEN l.pid IS NOT NULL THEN (
