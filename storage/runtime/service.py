@@ -610,10 +610,12 @@ class Service:
                 raise
             return await self._run_on(account, known, run, cost, partition)
         except TableNotFound:
-            # the relation was dropped and nothing was done: try once with a new table of the same name
+            # the relation was dropped and nothing was done: try once with a new table of the same name, or with the
+            # same one, whose function may have been renewed on the nodes
             catalog.forget_table(account, table)
             new = await catalog.table(account, table)
-            if new == known and (account.standby or not await in_thread(table_relations.complete, known.id)):
+            is_same = new == known and not known.waits_elsewhere
+            if is_same and (account.standby or not await in_thread(table_relations.complete, known.id)):
                 raise
             return await self._run_on(account, new, run, cost, partition)
 
