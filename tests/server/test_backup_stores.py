@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -41,7 +42,7 @@ def s3():
 def azure(require, scratch):
     require_modules("obstore")
     require("node", "Azurite")
-    with object_stores.azure(require("npm", "Azurite"), scratch / "azurite") as found:
+    with object_stores.azure(require("npm", "Azurite"), scratch / f"azurite-{uuid4().hex}") as found:
         yield found
 
 
