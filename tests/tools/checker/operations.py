@@ -266,7 +266,7 @@ def kill_during_backup(site: Site, dice: Random) -> None:
         again.wait_or_repeat()
     if parts := [it.name for it in folder.glob(".*.part")]:
         site.violations.append(Violation(WHOLE, f"the backup left {parts}"))
-    test = Command("backup", "--test", folder)
+    test = Command("backup", "--test", folder, "--data", site.data)
     if not test.wait():
         site.violations.append(Violation(WHOLE, test.output))
     shutil.rmtree(folder)
