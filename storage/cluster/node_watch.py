@@ -34,7 +34,7 @@ class _Request(Generic[T]):
         self.relation = relation
         self.partition = partition
         self.is_abandoned = False
-        self.timer: asyncio.TimerHandle | None = None
+        self.timer: asyncio.TimerHandle  # starts the next look at the nodes
         self._operation = operation
         self._waited_for: asyncio.Future[Any] | None = None
 
@@ -97,8 +97,7 @@ class NodeWatch(RelationWatch):
             self._look()
             raise
         finally:
-            if request.timer is not None:
-                request.timer.cancel()
+            request.timer.cancel()
             self._running.discard(request)
 
     def _suspect_later(self, request: _Request[Any]) -> None:
