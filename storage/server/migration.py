@@ -87,6 +87,8 @@ def _alone(say: Callable[[str], None]) -> Iterator[None]:
             say("Waiting for another server, which prepares the same database ...")
             conn.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         yield
+        # a connection that is closed keeps it for a moment, in which the next would seem to have to wait
+        conn.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
 
 
 @contextmanager
