@@ -119,18 +119,18 @@ def record(
     return done
 
 
-def note(verb: Verb, by: Actor, account: Account) -> Note:
+def note(verb: Verb, by: Actor, account_name: str) -> Note:
     """Return what ``record`` stores of an activity, for statements that record it with their change."""
     return Note(
         timezone.now(),
         verb,
-        account.name,
+        account_name,
         by.kind,
         storable_text(by.name, 256),
         storable_text(by.address, 64),
         storable_text(by.agent, 256),
         storable_text(by.request_id, 64),
-        json.dumps(in_json({"by_token": by.token} if by.token else {})),
+        json.dumps(in_json({"by_token": by.token})) if by.token else "{}",
     )
 
 

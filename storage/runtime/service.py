@@ -255,7 +255,7 @@ class Service:
 
     async def _create_local_table(self, account: KnownAccount, name: str, by: Actor) -> int:
         generation = self._catalog.generation
-        created = await self._run_on_tables(tables.creation(account.row, name, by=by))
+        created = await self._run_on_tables(tables.creation(account, name, by=by))
         known = KnownTable(created.id, relation_name(created.id), name, {}, 0, relation_pending=True)
         self._catalog.add_table(account, fold_table_name(name, account.kind), known, generation)
         if self._catalog.has_older:
@@ -316,7 +316,7 @@ class Service:
         if known is not None and known.relation_pending:
             self._makes_relations = False
             self._making.pop(known.id, None)
-        if not await self._run_on_tables(tables.deletion(account.row, name, by=by)):
+        if not await self._run_on_tables(tables.deletion(account, name, by=by)):
             await self._in_thread(tables.delete, account.row, name, by=by, is_checked=True)
         self._catalog.forget_table(account, folded)
         self._note_deletion(account, folded)

@@ -77,15 +77,17 @@ $$;
 CREATE FUNCTION public.create_table(of_account bigint, new_name text, new_folded text, about text, new_tags jsonb, note_at timestamp with time zone, note_verb text, note_account_name text, note_actor_kind text, note_actor text, note_address text, note_agent text, note_request_id text, note_detail jsonb, OUT new_id bigint, OUT created timestamp with time zone) RETURNS record
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    began timestamptz := clock_timestamp();
 BEGIN
     INSERT INTO storage_table (account_id, name, folded_name, created_at, description, tags, relation_pending)
-    VALUES (of_account, new_name, new_folded, CASE WHEN abs((date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN statement_timestamp() ELSE to_timestamp((next_moment((date_part('epoch', statement_timestamp()) * 1000000)::bigint * 10) + 9) / 10 / 1000000.0) END, about, new_tags, true)
+    VALUES (of_account, new_name, new_folded, to_timestamp(((CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END) + 9) / 10 / 1000000.0), about, new_tags, true)
     ON CONFLICT DO NOTHING
     RETURNING id, created_at INTO new_id, created;
     IF new_id IS NULL THEN
         RETURN;
     END IF;
-    IF NOT clock_timestamp() - statement_timestamp() < interval '100 us' THEN
+    IF clock_timestamp() - began >= interval '100 us' THEN
         -- it may have waited for the deletion of a table with this name
         created := to_timestamp(((CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END) + 9) / 10 / 1000000.0);
         UPDATE storage_table SET created_at = created WHERE id = new_id;
@@ -102,6 +104,18 @@ DECLARE
     known record;
     gone record;
 BEGIN
+    -- A table whose relation is pending has nothing, and no other process has it in its catalog. As an integer, because
+    -- PostgreSQL would look through the index of all such tables, which has the deleted ones too.
+    UPDATE storage_table AS t SET deleted_at = to_timestamp(((CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END) + 9) / 10 / 1000000.0)
+    WHERE t.account_id = of_account AND t.folded_name = of_name AND t.deleted_at IS NULL
+        AND t.relation_pending::integer = 1
+    RETURNING t.id, t.name, t.description, t.tags INTO known;
+    is_deleted := FOUND;
+    IF is_deleted THEN
+        INSERT INTO storage_activity (at, verb, account_name, actor_kind, actor, address, agent, request_id, detail, account_id, table_id, table_name, before) VALUES (note_at, note_verb, note_account_name, note_actor_kind, note_actor, note_address, note_agent, note_request_id, note_detail, of_account, known.id, known.name,
+            jsonb_build_object('description', known.description, 'tags', known.tags));
+        RETURN;
+    END IF;
     SELECT t.id, t.name, t.description, t.tags INTO known FROM storage_table AS t
     WHERE t.account_id = of_account AND t.folded_name = of_name AND t.deleted_at IS NULL
         AND NOT (t.distributed)
@@ -118,9 +132,8 @@ BEGIN
     IF gone.kept IS NOT NULL THEN
         note_detail := note_detail || jsonb_build_object('kept_days', extract(day FROM gone.kept)::integer);
     END IF;
-    INSERT INTO storage_activity (at, verb, account_name, actor_kind, actor, address, agent, request_id, detail, account_id, table_id, table_name, before)
-    VALUES (note_at, note_verb, note_account_name, note_actor_kind, note_actor, note_address, note_agent, note_request_id, note_detail, of_account, known.id, known.name,
-        jsonb_build_object('description', known.description, 'tags', known.tags));
+    INSERT INTO storage_activity (at, verb, account_name, actor_kind, actor, address, agent, request_id, detail, account_id, table_id, table_name, before) VALUES (note_at, note_verb, note_account_name, note_actor_kind, note_actor, note_address, note_agent, note_request_id, note_detail, of_account, known.id, known.name,
+            jsonb_build_object('description', known.description, 'tags', known.tags));
 END
 $$;
 
@@ -815,13 +828,6 @@ DECLARE
     is_used boolean := false;
     present timestamptz;
 BEGIN
-    -- no other process has a table in its catalog whose relation is pending
-    UPDATE storage_table SET deleted_at = to_timestamp(((CASE WHEN abs((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 - pg_sequence_last_value('moment_floor'::regclass) - 250000) < 250000 THEN (date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10 ELSE next_moment((date_part('epoch', clock_timestamp()) * 1000000)::bigint * 10) END) + 9) / 10 / 1000000.0)
-    WHERE id = of_table AND deleted_at IS NULL AND relation_pending AND keep IS NULL;
-    is_deleted := FOUND;
-    IF is_deleted THEN
-        RETURN;
-    END IF;
     SELECT t.account_id, t.folded_name, t.relation_pending, a.history_days INTO known
     FROM storage_table AS t JOIN storage_account AS a ON a.id = t.account_id
     WHERE t.id = of_table AND t.deleted_at IS NULL FOR UPDATE OF t;
@@ -3833,12 +3839,13 @@ INSERT INTO public.django_migrations VALUES
 	(105, 'storage', '0060_query_shapes', now()),
 	(106, 'storage', '0061_node_moments', now()),
 	(107, 'storage', '0062_pending_relations', now()),
-	(108, 'usersessions', '0001_initial', now()),
-	(109, 'storage', '0001_squashed_0007_append_only', now()),
+	(108, 'storage', '0063_quicker_tables', now()),
+	(109, 'usersessions', '0001_initial', now()),
 	(110, 'storage', '0008_squashed_0012_retired_key', now()),
 	(111, 'storage', '0014_squashed_0035_branch_is_whole', now()),
-	(112, 'console', '0001_squashed_0005_queries', now()),
-	(113, 'console', '0007_squashed_0010_column_widths', now());
+	(112, 'storage', '0001_squashed_0007_append_only', now()),
+	(113, 'console', '0001_squashed_0005_queries', now()),
+	(114, 'console', '0007_squashed_0010_column_widths', now());
 
 
 
@@ -3850,7 +3857,7 @@ SELECT pg_catalog.setval('public.django_content_type_id_seq', 73, true);
 
 
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 113, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 114, true);
 
 
 

@@ -209,7 +209,7 @@ class _Verb:
         keys = "e.pk, e.rk, " if is_several else ""
         parts = [_given((*self.columns, "actor", "request"))] if is_several else []
         for name, command in commands.items():
-            timestamp = self._timestamp(name, relation, history, is_several=is_several)
+            timestamp = self._timestamp(name, relation, history)
             parts.append(f"{name} AS ({command} RETURNING {keys}{timestamp} AS ts{self._before(name)})")
         changes = " UNION ALL ".join(
             self._changes(relation, name, is_several=is_several) for name in commands
@@ -232,7 +232,7 @@ class _Verb:
             case _:
                 return _OLD
 
-    def _timestamp(self, name: str, relation: str, history: str, *, is_several: bool) -> str:
+    def _timestamp(self, name: str, relation: str, history: str) -> str:
         """Return SQL for the recorded Timestamp."""
         match self._op(name):
             case Op.UPDATE:
@@ -240,7 +240,7 @@ class _Verb:
             case Op.DELETE:
                 return moments.of_deletion(relation)
             case Op.INSERT | None:
-                return moments.in_order(history, recorded_table(relation), is_several=is_several)
+                return moments.in_order(history, recorded_table(relation))
 
     def _changes(self, relation: str, name: str, *, is_several: bool) -> str:
         """Select the rows to record in the history from those returned by a command."""

@@ -69,10 +69,10 @@ _JUMP_FORGOTTEN: Final = 30 * 24 * 3600 * TICKS_PER_SECOND
 # An inserted row returns its Timestamp, unless a deletion may have got a later one because the insertion was held up
 # after it took its own. That is looked up unless the insertion was too quick for another statement to have come
 # between; asking the clock takes a tenth of the time.
-_IN_ORDER: Final = "CASE WHEN {is_quick} THEN e.ts ELSE {history}_in_order({table}, e.pk, e.rk, e.ts) END"
-IS_QUICK: Final = "clock_timestamp() - statement_timestamp() < interval '100 us'"
-# the same for one of several rows
-_IS_QUICK_OF_SEVERAL: Final = f"abs({_PRESENT_CLOCK} - e.ts - 500) <= 500"
+_IS_QUICK: Final = f"abs({_PRESENT_CLOCK} - e.ts - 500) <= 500"  # less than 100 µs
+_IN_ORDER: Final = (
+    f"CASE WHEN {_IS_QUICK} THEN e.ts ELSE {{history}}_in_order({{table}}, e.pk, e.rk, e.ts) END"
+)
 _DELETED: Final = (
     f"CASE WHEN {CLOCK} > e.ts AND {_is_usual(CLOCK)} THEN {CLOCK} ELSE entity_deleted_ahead(e.ts) END"
 )
@@ -284,13 +284,12 @@ def after(ticks: str) -> str:
     return f"greatest({ticks}, e.ts + 1)"
 
 
-def in_order(history: str, table: str, *, is_several: bool) -> str:
+def in_order(history: str, table: str) -> str:
     """Return SQL for the Timestamp of an inserted row ``e``; the statement must be repeated if it is too early.
 
     ``history`` is the view that changes are written to, ``table`` the id that they are recorded with.
     """
-    is_quick = _IS_QUICK_OF_SEVERAL if is_several else IS_QUICK
-    return _IN_ORDER.format(is_quick=is_quick, history=history, table=table)
+    return _IN_ORDER.format(history=history, table=table)
 
 
 def create_in_order(history: str) -> str:

@@ -537,7 +537,7 @@ def apply(relation: str, source: Source, recorder: Recorder | None, *, has_long:
 def _insertions(relation: str, recorder: Recorder | None, *, has_long: bool) -> str:
     timestamp = "e.ts"
     if recorder is not None:
-        timestamp = moments.in_order(recorder.relation, recorded_table(relation), is_several=True)
+        timestamp = moments.in_order(recorder.relation, recorded_table(relation))
 
     def insertion(child: str, only: str) -> str:
         return _INSERTION.format(

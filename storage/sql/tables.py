@@ -42,6 +42,8 @@ class Note(NamedTuple):
 
 _COLUMNS: Final = ", ".join(Note._fields)
 _NOTE: Final = ", ".join(f"note_{name}" for name in Note._fields)
+_DELETED: Final = f"""{_NOTE}, of_account, known.id, known.name,
+            jsonb_build_object('description', known.description, 'tags', known.tags)"""
 _NOTE_TYPES: Final = {"at": "timestamptz", "detail": "jsonb"}
 _NOTE_PARAMETERS: Final = ", ".join(f"note_{name} {_NOTE_TYPES.get(name, 'text')}" for name in Note._fields)
 
@@ -50,15 +52,17 @@ CREATE OR REPLACE FUNCTION create_table(
     of_account bigint, new_name text, new_folded text, about text, new_tags jsonb, {_NOTE_PARAMETERS},
     OUT new_id bigint, OUT created timestamptz
 ) LANGUAGE plpgsql AS $$
+DECLARE
+    began timestamptz := clock_timestamp();
 BEGIN
     INSERT INTO storage_table (account_id, name, folded_name, created_at, description, tags, relation_pending)
-    VALUES (of_account, new_name, new_folded, {moments.PRESENT_TIME}, about, new_tags, true)
+    VALUES (of_account, new_name, new_folded, {_PRESENT}, about, new_tags, true)
     ON CONFLICT DO NOTHING
     RETURNING id, created_at INTO new_id, created;
     IF new_id IS NULL THEN
         RETURN;
     END IF;
-    IF NOT {moments.IS_QUICK} THEN
+    IF clock_timestamp() - began >= interval '100 us' THEN
         -- it may have waited for the deletion of a table with this name
         created := {_PRESENT};
         UPDATE storage_table SET created_at = created WHERE id = new_id;
@@ -89,13 +93,6 @@ DECLARE
     is_used boolean := false;
     present timestamptz;
 BEGIN
-    -- no other process has a table in its catalog whose relation is pending
-    UPDATE storage_table SET deleted_at = {_PRESENT}
-    WHERE id = of_table AND deleted_at IS NULL AND relation_pending AND keep IS NULL;
-    is_deleted := FOUND;
-    IF is_deleted THEN
-        RETURN;
-    END IF;
     SELECT t.account_id, t.folded_name, t.relation_pending, a.history_days INTO known
     FROM storage_table AS t JOIN storage_account AS a ON a.id = t.account_id
     WHERE t.id = of_table AND t.deleted_at IS NULL FOR UPDATE OF t;
@@ -138,6 +135,17 @@ DECLARE
     known record;
     gone record;
 BEGIN
+    -- A table whose relation is pending has nothing, and no other process has it in its catalog. As an integer, because
+    -- PostgreSQL would look through the index of all such tables, which has the deleted ones too.
+    UPDATE storage_table AS t SET deleted_at = {_PRESENT}
+    WHERE t.account_id = of_account AND t.folded_name = of_name AND t.deleted_at IS NULL
+        AND t.relation_pending::integer = 1
+    RETURNING t.id, t.name, t.description, t.tags INTO known;
+    is_deleted := FOUND;
+    IF is_deleted THEN
+        INSERT INTO storage_activity ({_COLUMNS}, account_id, table_id, table_name, before) VALUES ({_DELETED});
+        RETURN;
+    END IF;
     SELECT t.id, t.name, t.description, t.tags INTO known FROM storage_table AS t
     WHERE t.account_id = of_account AND t.folded_name = of_name AND t.deleted_at IS NULL
         AND NOT {has_other_form("t")}
@@ -154,9 +162,7 @@ BEGIN
     IF gone.kept IS NOT NULL THEN
         note_detail := note_detail || jsonb_build_object('kept_days', extract(day FROM gone.kept)::integer);
     END IF;
-    INSERT INTO storage_activity ({_COLUMNS}, account_id, table_id, table_name, before)
-    VALUES ({_NOTE}, of_account, known.id, known.name,
-        jsonb_build_object('description', known.description, 'tags', known.tags));
+    INSERT INTO storage_activity ({_COLUMNS}, account_id, table_id, table_name, before) VALUES ({_DELETED});
 END
 $$;
 """

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -44,6 +44,19 @@ DELETED_TABLE_RETENTION: Final = timedelta(
 _MOST_KEPT: Final = 200  # deleted tables of an account
 # tables; PostgreSQL looks through its memory once for all relations that a transaction drops, but locks each of them
 _DROPPED_TOGETHER: Final = 100
+
+
+class HasAccountName(Protocol):
+    """An account, as a row or as requests know it."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
 
 
 def find(account: Account, folded_name: str) -> Table | None:
@@ -127,15 +140,15 @@ def create(
 
 
 def creation(
-    account: Account, name: str, *, by: Actor, description: str = "", tags: Sequence[str] = ()
+    account: HasAccountName, name: str, *, by: Actor, description: str = "", tags: Sequence[str] = ()
 ) -> Statement[CreatedTable]:
     """Return the statement that creates a local table; its relation is made when the table is loaded or used.
 
     Raises StorageError for an invalid name.
     """
     folded = fold_new_table_name(name, AccountKind(account.kind))
-    note = activity.note(TableVerb.CREATE, by, account)
-    return statements.create(account.pk, name, folded, description, json.dumps(list(tags)), note)
+    note = activity.note(TableVerb.CREATE, by, account.name)
+    return statements.create(account.id, name, folded, description, json.dumps(list(tags)), note)
 
 
 def create_filled(
@@ -240,10 +253,11 @@ def _kept_with_history(table: Table) -> timedelta | None:
     return longest
 
 
-def deletion(account: Account, name: str, *, by: Actor) -> Statement[bool]:
+def deletion(account: HasAccountName, name: str, *, by: Actor) -> Statement[bool]:
     """Return the statement that deletes a table, False if there is none or it needs ``delete``."""
     folded = fold_table_name(name, AccountKind(account.kind))
-    return statements.delete(account.pk, folded, _MOST_KEPT, activity.note(TableVerb.DELETE, by, account))
+    note = activity.note(TableVerb.DELETE, by, account.name)
+    return statements.delete(account.id, folded, _MOST_KEPT, note)
 
 
 def _delete(table: Table, keep: timedelta | None) -> timedelta | None:
