@@ -214,7 +214,7 @@ def test_the_function_keeps_the_rules_where_it_runs():
         re.findall(r"\bWHEN SQLSTATE '(\w+)'", body)
     )
     about = [part for part in re.split(r";", body) if "distributed_7" in part and "CREATE" not in part]
-    assert len(about) == 17
+    assert len(about) == 21
     for part in about:
         assert re.search(r"\.pk = p\b|VALUES \(p,|SELECT p,", part), part
 
