@@ -85,7 +85,10 @@ def table_id_of(relation: str) -> str:
 
 
 _ELSEWHERE: Final = [
-    (form.prefix, re.compile(rf"\b(?:{DELETED})?{form.prefix}[0-9]")) for form in OTHERS if form.watch
+    # begins with letters, which are found ten times as fast as a word boundary
+    (form.prefix, re.compile(rf"{form.prefix}[0-9]"))
+    for form in OTHERS
+    if form.watch
 ]
 
 
