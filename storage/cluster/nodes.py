@@ -8,28 +8,29 @@ one finds out, within a limit that Citus keeps for new connections.
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from threading import get_ident
-from typing import Final, NamedTuple
+from time import monotonic
+from typing import Any, Final, NamedTuple
 
 import psycopg
 from django.conf import settings
 from psycopg import AsyncConnection
 
 from storage.health.findings import NotExamined
-from storage.sql.interruption import interrupt
+from storage.sql.interruption import interrupt, shut_down
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 logger = logging.getLogger(__name__)
 
 LIMIT: Final = 2.0  # seconds in which a node has to accept a connection
-_TOTAL: Final = 15.0  # seconds for all nodes, after which the coordinator itself does not answer
+# Seconds for all answers of the coordinator. If the node stops after it has accepted the connection, the coordinator
+# waits for it without a limit, and for the answer to a cancellation too.
+_PATIENCE: Final = 2 * LIMIT
 _INTERVAL: Final = 10.0  # seconds between looks while a thread waits for nodes
 
-_PREPARE: Final = (
-    f"SET citus.node_connection_timeout = {LIMIT * 1000:.0f}; SET statement_timeout = {_TOTAL * 1000:.0f}"
-)
+_PREPARE: Final = f"SET citus.node_connection_timeout = {LIMIT * 1000:.0f}"
 _NODES: Final = """
 SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards
 ORDER BY nodename, nodeport
@@ -68,42 +69,45 @@ def node_of(relation: str, partition: str) -> Statement[frozenset[Node]]:
 
 def unanswering() -> list[Node]:
     """Return the nodes that do not accept a connection in time; raises CoordinatorSilent."""
-    try:
-        return _unanswering()
-    except psycopg.Error as error:
-        raise CoordinatorSilent(str(error)) from error
-
-
-def _unanswering() -> list[Node]:
-    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True, connect_timeout=5) as opened:
-        if opened.execute(_IS_COORDINATOR).fetchone() is None:
-            return []
-        opened.execute(_PREPARE)
-        nodes = [Node(*row) for row in opened.execute(_NODES).fetchall()]
-        return [node for node in nodes if opened.execute(_CHECK, node).fetchone() != (True,)]
+    return sorted(asyncio.run(look_for_unanswering(settings.LANES_CONNINFO)))
 
 
 async def look_for_unanswering(conninfo: str) -> frozenset[Node]:
     """Return the nodes that do not accept a connection in time; raises CoordinatorSilent."""
     try:
-        return await _look_for_unanswering(conninfo)
+        async with _asking(conninfo) as opened:
+            if await (await opened.execute(_IS_COORDINATOR)).fetchone() is None:
+                return frozenset()
+            nodes = [Node(*row) for row in await (await opened.execute(_NODES)).fetchall()]
+        return frozenset([it for it in nodes if not await _answers(conninfo, it)])
     except (psycopg.Error, TimeoutError, OSError) as error:
         raise CoordinatorSilent(str(error)) from error
 
 
-async def _look_for_unanswering(conninfo: str) -> frozenset[Node]:
-    async with asyncio.timeout(_TOTAL):
-        opened = await AsyncConnection.connect(conninfo, autocommit=True)
+async def _answers(conninfo: str, node: Node) -> bool:
+    async with _asking(conninfo) as opened:
+        await opened.execute(_PREPARE)
+        began = monotonic()
         try:
-            if await (await opened.execute(_IS_COORDINATOR)).fetchone() is None:
-                return frozenset()
-            await opened.execute(_PREPARE)
-            nodes = [Node(*row) for row in await (await opened.execute(_NODES)).fetchall()]
-            return frozenset(
-                [it for it in nodes if await (await opened.execute(_CHECK, it)).fetchone() != (True,)]
-            )
-        finally:
-            await opened.close()
+            return await (await opened.execute(_CHECK, node)).fetchone() == (True,)
+        except psycopg.OperationalError:
+            if monotonic() - began < LIMIT:
+                raise
+            return False
+
+
+@asynccontextmanager
+async def _asking(conninfo: str) -> AsyncIterator[AsyncConnection[Any]]:
+    """Connect to the coordinator until ``_PATIENCE`` ends."""
+    async with asyncio.timeout(_PATIENCE):
+        opened = await AsyncConnection.connect(conninfo, autocommit=True)
+    # not a timeout: psycopg would ask for a cancellation first
+    limit = asyncio.get_running_loop().call_later(_PATIENCE, shut_down, opened)
+    try:
+        yield opened
+    finally:
+        limit.cancel()
+        await opened.close()
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def interrupt(thread: int) -> None:
     """Terminate the connection on which a thread waits; its statement raises OperationalError."""
     for connection in list(_opened):
         if connection.waiting_thread == thread:
-            _shut_down(connection)
+            shut_down(connection)
 
 
 @contextmanager
@@ -78,11 +78,12 @@ def interrupt_older(moment: float) -> None:
     """Terminate all connections opened before a time of the monotonic clock."""
     for connection in list(_opened):
         if connection.opened_at < moment:
-            _shut_down(connection)
+            shut_down(connection)
 
 
-def _shut_down(connection: InterruptibleConnection) -> None:
-    # not closed: the thread that uses it does that when it sees the end
+def shut_down(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+    """Terminate a connection: its statement raises OperationalError."""
+    # not closed: what waits for its answer does that when it sees the end
     with suppress(OSError, psycopg.Error):
         descriptor = os.dup(connection.fileno())
         with socket.socket(fileno=descriptor) as its_socket:
