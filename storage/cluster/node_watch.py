@@ -47,14 +47,16 @@ class _Request(Generic[T]):
             except StopIteration as ended:
                 return cast("T", ended.value)
             thrown = None
+            if self.is_abandoned:  # its turn came at the same moment
+                self._waited_for.cancel(ABANDONED)
             try:
                 yield self._waited_for
             except BaseException as error:
                 thrown = error
 
     def abandon(self) -> None:
+        self.is_abandoned = True
         if self._waited_for is not None:
-            self.is_abandoned = True
             self._waited_for.cancel(ABANDONED)
 
 
@@ -132,18 +134,20 @@ class NodeWatch(RelationWatch):
             self._looking = loop.create_task(self._look_until_all_answer())
 
     async def _look_until_all_answer(self) -> None:
+        loop = asyncio.get_running_loop()
         try:
             while True:
                 with suppress(CoordinatorSilent):
                     self._note(await look_for_unanswering(self._conninfo))
+                    self._calm_until = loop.time() + _CALM
                 if not self._silent:
                     return
                 await asyncio.sleep(_PAUSE)
         except Exception:
             logger.exception("It is not known which nodes of the cluster answer")
             self._note(frozenset())
+            self._calm_until = loop.time() + _CALM
         finally:
-            self._calm_until = asyncio.get_running_loop().time() + _CALM
             self._looking = None
 
     def _note(self, silent: frozenset[Node]) -> None:

@@ -121,6 +121,23 @@ async def test_a_node_that_falls_silent_after_a_look_is_found(watch, monkeypatch
         await waiting
 
 
+async def test_a_request_that_gets_its_turn_when_it_is_abandoned_does_not_go_on(watch, monkeypatch):
+    turn = asyncio.get_running_loop().create_future()
+    abandon = node_watch._Request.abandon
+
+    async def wait_for_turn_and_node():
+        await turn
+        await asyncio.sleep(5)  # the node does not answer
+
+    def give_turn_and_abandon(request):
+        turn.set_result(None)
+        abandon(request)
+
+    monkeypatch.setattr(node_watch._Request, "abandon", give_turn_and_abandon)
+    with pytest.raises(NodeSilent):
+        await run(watch, ON_B, wait_for_turn_and_node)
+
+
 async def test_a_failing_operation_raises_its_error(watch):
     async def fail():
         raise ValueError("wrong")
@@ -130,6 +147,16 @@ async def test_a_failing_operation_raises_its_error(watch):
 
 
 def test_unresponsive_nodes_are_named(cluster):
+    assert nodes.unanswering() == [B]
+
+
+def test_a_node_that_stops_while_it_is_asked_is_not_waited_for(cluster, monkeypatch):
+    monkeypatch.setattr(nodes, "LIMIT", 0.0)
+    monkeypatch.setattr(nodes, "_PATIENCE", 3.0)
+    execute(
+        "CREATE OR REPLACE FUNCTION citus_check_connection_to_node(name text, port integer) RETURNS boolean"
+        " LANGUAGE sql AS $$ SELECT true FROM pg_sleep(CASE name WHEN 'b' THEN 600 ELSE 0 END) $$"
+    )
     assert nodes.unanswering() == [B]
 
 
