@@ -23,6 +23,15 @@ def content(row: str = "") -> str:
 CONTENT: Final = content()
 
 
+def with_annotations(anns: bytes, vals: bytes) -> bytes:
+    """Return the text of a row, as the function entity_content does."""
+    if not anns:
+        return vals
+    by_name = {line.split(b'"')[1].partition(b"@")[0]: b"\t%b\t" % line for line in anns[1:].split(b"\n")}
+    lines = ((line.split(b'"')[1], line) for line in vals[1:].split(b"\n"))
+    return b"".join(b"\n%b%b" % (by_name.get(name, b""), line) for name, line in lines)
+
+
 _ROWS: Final = 500  # that are looked at together
 # Rows that another transaction has locked are skipped: it, or a later writer of the row, gives them their one text.
 _REWRITE: Final = """

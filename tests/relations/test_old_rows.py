@@ -12,6 +12,7 @@ from storage.domain.values.encoding import needs_annotation
 from storage.models import OldRows
 from storage.relations import old_rows
 from storage.sql import pages, relations
+from storage.sql.content import with_annotations
 from storage.sql.django import execute, fetch, run
 from tests import strategies
 
@@ -49,6 +50,8 @@ def test_an_old_row_reads_and_becomes_like_any_other(table, properties):
     expected = write_fragments(properties)
     before = read(table)
     assert before.content.decode() == expected.content
+    [stored] = fetch(f"SELECT anns, vals FROM {relation}")
+    assert with_annotations(*(text.encode() for text in stored)).decode() == expected.content
     assert fetch(f"SELECT props = entity_projection({pages.CONTENT}) FROM {relation}") == [(True,)]
 
     old_rows.rewrite(datetime.now(UTC))
