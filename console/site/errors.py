@@ -7,7 +7,7 @@ from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import DisallowedRedirect, RequestDataTooBig
 from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
@@ -60,7 +60,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, AccountNotShown) and members.was_removed(user_of(request), exception.account):
         return _render(request, "404_account.html", {"lost": exception.account.name}, status=404)
     if (address := _find_renamed(request)) is not None:
-        return HttpResponseRedirect(address)
+        try:
+            return HttpResponseRedirect(address)
+        except DisallowedRedirect as error:  # too long
+            return bad_request(request, error)
     deletion = _find_deletion(request)
     if deletion is None:
         return _render(request, "404.html", {}, status=404)

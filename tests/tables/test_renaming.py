@@ -113,6 +113,8 @@ def test_the_settings_of_a_table_rename_and_copy_it(visit, people, account):
     assert "Renamed people to visitors." in client.get(answer["Location"]).content.decode()
     moved = client.get("/ui/a/acme/t/People/schema/", {"x": "1"})
     assert moved["Location"] == "/ui/a/acme/t/visitors/schema/?x=1"
+    # Django redirects to no address of over 16,384 characters
+    assert client.get("/ui/a/acme/t/people/schema/", {"x": "1" * 16_384}).status_code == 400
     assert visit("sam").get("/ui/a/acme/t/people/").status_code == 404
     assert "/t/visitors/settings/#rename" in client.get("/ui/a/acme/t/visitors/").content.decode()
     query.refresh_from_db()
