@@ -218,11 +218,14 @@ def _read_guid(json: object) -> str:
     raise InvalidInput(UNREADABLE)
 
 
+_WITHOUT_BLANKS: Final = dict.fromkeys(map(ord, " \t\r\n"))  # some clients break lines of base64
+
+
 def _read_binary(json: object, limit: int) -> bytes:
     if not isinstance(json, str):
         raise InvalidInput(UNREADABLE)
     try:
-        value = base64.b64decode(json, validate=True)
+        value = base64.b64decode(json.translate(_WITHOUT_BLANKS), validate=True)
     except (binascii.Error, ValueError):
         raise InvalidInput(UNREADABLE) from None
     if len(value) > limit:
