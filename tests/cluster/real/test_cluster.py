@@ -2,9 +2,11 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from uuid import uuid4
 
+import psutil
 import pytest
 
 from storage.cluster import function
@@ -139,6 +141,30 @@ def sessions(cluster, database):
         )
         total += count
     return [(total,)]
+
+
+def test_writes_take_no_memory_that_nodes_keep(live, client, local_nodes, database):
+    """Citus 14.0 keeps a plan for each use of a generic one."""
+    distribute(live, table_of(client))
+    sizes = []
+    for count in (20, 20, 100):
+        for number in range(count):
+            key = (f"p{number % 4}", f"{len(sizes)} {number}")
+            client.write(Write("", key, 1, 0, kind=Kind.INSERT))
+            client.upsert(key, 2)
+            client.upsert(key, 3, merge=True)
+        sizes.append(largest_session(local_nodes, database))
+    assert sizes[2] - sizes[1] < 3 * 2**20, sizes
+
+
+def largest_session(cluster, database):
+    """Return the most bytes that a session of a database has on a worker, without those that sessions share."""
+    sizes = [0]
+    for process in (it for node in cluster.workers for it in node.process.children()):
+        with suppress(psutil.NoSuchProcess):
+            if database in " ".join(process.cmdline()):
+                sizes.append(process.memory_full_info().uss)
+    return max(sizes)
 
 
 def test_a_node_that_is_down_fails_alone(live, client, local_nodes):
