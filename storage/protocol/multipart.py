@@ -18,7 +18,7 @@ _METHODS: Final = {method.encode(): method for method in ("GET", *_CHANGES)}
 _MAX_HEADER_LINES: Final = 100
 _MAX_PARAMETERS: Final = 1024
 _MAX_CACHED: Final = 512
-_LINE_FEED: Final = 10
+_ENDS: Final = b"\n}"  # the C++ SDK writes no line end behind JSON
 _BLANK: Final = b" \t\r\n"
 _NOT_BLANK: Final = re.compile(rb"[^ \t\r\n]")
 _TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -199,7 +199,7 @@ def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
     at = text.find(delimiter, start)
     while at >= 0:
         after = at + len(delimiter)
-        if at == start or text[at - 1] == _LINE_FEED:
+        if at == start or text[at - 1] in _ENDS:
             end = _line_end(text, after)
             rest = text[after:end].strip()
             # anything else is a line of a body, or the delimiter of a longer boundary
