@@ -256,6 +256,19 @@ def test_one_table_at_a_time_is_spread():
     assert lock < first
 
 
+def test_sessions_plan_calls_again_when_a_function_is_delegated(db):
+    """A plan without values would go on to run it on the coordinator."""
+    for command in ddl.create(7, AccountKind.STORAGE):
+        execute(command)
+    version = "SELECT xmin::text, ctid::text FROM pg_proc WHERE proname = 'distributed_7_change_set'"
+    before = fetch(version)
+    with citus.installed():
+        for command in ddl.spread(7):
+            if "citus." not in command:
+                execute(command)
+    assert fetch(version) != before
+
+
 def test_local_functions_and_views_stay_on_the_coordinator():
     """Citus would send them to all nodes, and fail while one is down."""
     for text in (
