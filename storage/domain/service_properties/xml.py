@@ -55,8 +55,6 @@ def read_properties(body: bytes, version: str) -> PropertiesUpdate:
     if root.find(_OF_BLOBS) is not None:
         raise InvalidXmlDocument  # as an own client's test shows; other services' parts are unsupported
     parts = read_children(root, ("Logging", "HourMetrics", "MinuteMetrics", "Cors"))
-    if not parts:
-        raise InvalidXmlDocument  # as the own client for PHP expects
     return PropertiesUpdate(
         _read_logging(parts["Logging"]) if "Logging" in parts else None,
         _read_metrics(parts["HourMetrics"]) if "HourMetrics" in parts else None,

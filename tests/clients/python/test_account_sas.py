@@ -17,7 +17,7 @@ class TestAccount:
     # operation, required resource type, and permissions: all of them, or any
     NEEDS = {
         "get_service_properties": ("s", ["r"], lambda service, _: service.get_service_properties()),
-        "set_service_properties": ("s", ["w"], lambda service, _: service.set_service_properties(cors=[])),
+        "set_service_properties": ("s", ["w"], lambda service, _: service.set_service_properties()),
         "list_tables": ("c", ["l"], lambda service, _: next(service.list_tables(results_per_page=1))),
         "create_table": ("c", ["c", "w"], lambda service, _: service.create_table(new_name())),
         "delete_table": ("c", ["d"], lambda service, _: service.delete_table(new_name())),
