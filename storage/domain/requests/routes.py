@@ -11,7 +11,7 @@ from storage.domain.access import grants
 from storage.domain.access.grants import Grant, Operation
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
-    AuthorizationFailure,
+    AuthenticationFailed,
     HostInformationNotPresent,
     InvalidInput,
     InvalidUri,
@@ -302,10 +302,11 @@ def check_target(grant: Grant, operation: Operation | None, target: Target) -> N
     if grant.kind is grants.GrantKind.OWNER:
         return
     table = target.table.lower() if target.kind in _OF_A_TABLE else None
+    if grant.table is not None and table not in (None, grant.table):
+        # the table name is signed, so for another table the signature is invalid
+        raise AuthenticationFailed(AuthenticationErrorDetail="The signature is for another table.")
     if operation is not None:
         grant.check(operation, table)
-    elif grant.table is not None and table not in (None, grant.table):
-        raise AuthorizationFailure
 
 
 _OF_A_TABLE: Final = (TargetKind.ENTITIES, TargetKind.ENTITY, TargetKind.UNNAMED)
