@@ -30,7 +30,10 @@ LIMIT: Final = 2.0  # seconds in which a node has to accept a connection
 _PATIENCE: Final = 2 * LIMIT
 _INTERVAL: Final = 10.0  # seconds between looks while a thread waits for nodes
 
-_PREPARE: Final = f"SET citus.node_connection_timeout = {LIMIT * 1000:.0f}"
+# when the connection is given up, its backend may not wait on with its snapshot, which keeps indexes from being made
+_PREPARE: Final = (
+    f"SET citus.node_connection_timeout = {LIMIT * 1000:.0f}; SET client_connection_check_interval = '1s'"
+)
 _NODES: Final = """
 SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards
 ORDER BY nodename, nodeport

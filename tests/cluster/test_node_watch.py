@@ -10,9 +10,10 @@ from storage.cluster.node_watch import NodeSilent, NodeWatch
 from storage.cluster.nodes import Node
 from storage.domain.errors import ServerBusy
 from storage.runtime.threads import in_thread
-from storage.sql.django import execute
+from storage.sql.django import execute, fetch
 from storage.sql.lanes import Lanes
 from tests.sql import citus
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -158,6 +159,9 @@ def test_a_node_that_stops_while_it_is_asked_is_not_waited_for(cluster, monkeypa
         " LANGUAGE sql AS $$ SELECT true FROM pg_sleep(CASE name WHEN 'b' THEN 600 ELSE 0 END) $$"
     )
     assert nodes.unanswering() == [B]
+    # the statement that was given up, which would keep indexes from being made
+    asks = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT citus_check%' AND state = 'active'"
+    wait_for(lambda: not fetch(asks), "the end of the statement")
 
 
 def test_a_database_other_than_a_coordinator_has_no_nodes(db):
