@@ -42,8 +42,10 @@ class Note(NamedTuple):
 
 _COLUMNS: Final = ", ".join(Note._fields)
 _NOTE: Final = ", ".join(f"note_{name}" for name in Note._fields)
-_DELETED: Final = f"""{_NOTE}, of_account, known.id, known.name,
-            jsonb_build_object('description', known.description, 'tags', known.tags)"""
+_RECORD_DELETION: Final = f"""\
+INSERT INTO storage_activity ({_COLUMNS}, account_id, table_id, table_name, before) \
+VALUES ({_NOTE}, of_account, known.id, known.name,
+            jsonb_build_object('description', known.description, 'tags', known.tags))"""
 _NOTE_TYPES: Final = {"at": "timestamptz", "detail": "jsonb"}
 _NOTE_PARAMETERS: Final = ", ".join(f"note_{name} {_NOTE_TYPES.get(name, 'text')}" for name in Note._fields)
 
@@ -143,7 +145,7 @@ BEGIN
     RETURNING t.id, t.name, t.description, t.tags INTO known;
     is_deleted := FOUND;
     IF is_deleted THEN
-        INSERT INTO storage_activity ({_COLUMNS}, account_id, table_id, table_name, before) VALUES ({_DELETED});
+        {_RECORD_DELETION};
         RETURN;
     END IF;
     SELECT t.id, t.name, t.description, t.tags INTO known FROM storage_table AS t
@@ -162,7 +164,7 @@ BEGIN
     IF gone.kept IS NOT NULL THEN
         note_detail := note_detail || jsonb_build_object('kept_days', extract(day FROM gone.kept)::integer);
     END IF;
-    INSERT INTO storage_activity ({_COLUMNS}, account_id, table_id, table_name, before) VALUES ({_DELETED});
+    {_RECORD_DELETION};
 END
 $$;
 """
