@@ -6,7 +6,7 @@ from typing import Final
 from storage.cluster import function
 from storage.cluster.subject import FORM
 from storage.domain.values.kinds import AccountKind
-from storage.sql import batch
+from storage.sql import batch, moments
 from storage.sql.django import fetch
 from storage.sql.forms import history_of, locally, relation_name
 from storage.sql.history import RECORDED_COLUMNS, Op, writers_name
@@ -143,7 +143,7 @@ def spread(table_id: int) -> list[str]:
     return [
         _IN_ORDER,
         *_ALONE,
-        *_lock_writers(relation, history),
+        *_lock_writers(relation, history, before=[moments.HOLD_WRITES.format(table_id=table_id)]),
         # Delegating a function changes nothing of it for PostgreSQL: without a change, sessions that have called it
         # often, and have a plan without values, would go on to run it on the coordinator, with its clock.
         f"ALTER FUNCTION {relation}_change_set COST 100",
@@ -153,10 +153,11 @@ def spread(table_id: int) -> list[str]:
     ]
 
 
-def _lock_writers(*relations: str, mode: str = "EXCLUSIVE") -> list[str]:
+def _lock_writers(*relations: str, mode: str = "EXCLUSIVE", before: Sequence[str] = ()) -> list[str]:
     """Return statements that lock out writers, with a short timeout because other sessions queue behind the lock."""
     return [
         f"SET LOCAL lock_timeout = '{_PATIENCE}'",
+        *before,
         *(f"LOCK TABLE {relation} IN {mode} MODE" for relation in relations),
         "SET LOCAL lock_timeout TO DEFAULT",
     ]

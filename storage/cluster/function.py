@@ -5,6 +5,7 @@ from typing import Final
 from storage.domain.values.kinds import AccountKind
 from storage.sql import entities, moments
 from storage.sql.batch import TEXT
+from storage.sql.failures import IN_DISORDER
 from storage.sql.forms import history_of, table_id_of
 from storage.sql.history import Op
 
@@ -54,6 +55,20 @@ DECLARE
     inserted_rks text[];
 BEGIN
     PERFORM {moments.WRITE.format(table_id="{table_id}")};
+    -- A call that waited there while the relation was distributed was planned before, and would write from here, with
+    -- the clock of this node. It is repeated, and then runs on the node with the partition.
+    IF current_setting('application_name') NOT LIKE 'citus_internal%' AND to_regclass('pg_dist_placement') IS NOT NULL
+    THEN
+        IF EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = '{{relation}}'::regclass) THEN
+            IF EXISTS (
+                SELECT FROM pg_dist_placement
+                WHERE shardid = get_shard_id_for_distribution_column('{{relation}}', p)
+                    AND groupid <> (SELECT groupid FROM pg_dist_local_group)
+            ) THEN
+                RAISE EXCEPTION USING ERRCODE = '{IN_DISORDER}';
+            END IF;
+        END IF;
+    END IF;
     IF cardinality(rks) = 1 AND coalesce(ops[1] = 'insert', true) THEN
         -- without what several changes need, which takes longer than the insertion
         moment := node_moment();

@@ -81,6 +81,8 @@ _DELETED: Final = (
 # LOCK TABLE would be sent to all nodes.
 _WRITING: Final = 0x74616D77
 WRITE: Final = f"pg_advisory_xact_lock_shared({_WRITING}, {{table_id}})"
+# makes them wait before they take a time
+HOLD_WRITES: Final = f"SELECT pg_advisory_xact_lock({_WRITING}, {{table_id}})"
 # A deletion has raised the floor to its Timestamp, later than the one of an insertion that may have waited for it, or
 # may have raised that of another node: the shard moved there while the insertion waited, for longer than this.
 _WAITED: Final = TICKS_PER_SECOND // 200

@@ -3,11 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from storage.accounts import accounts
-from storage.cluster import distribution
+from storage.cluster import ddl, distribution
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import EntityKey
@@ -242,3 +242,32 @@ def test_a_token_expires_with_the_history_of_the_table_and_with_a_node(table):
     distribution.distribute(table)
     with pytest.raises(ExpiredToken):
         feed.read(followed, token)
+
+
+def test_a_write_that_waits_for_the_distribution_takes_its_time_on_the_node(table):
+    """It was planned before, to run on the coordinator; from now on all writes take the time of their node."""
+    execute("INSERT INTO pg_dist_local_group VALUES (0)")
+    execute("INSERT INTO pg_dist_placement VALUES (1, 1), (2, 1)")
+    execute("TRUNCATE pg_dist_partition")
+
+    def insert():
+        try:
+            return run(applied(table, Insert(entity(1))))
+        finally:
+            connection.close()
+
+    with another() as distributor, ThreadPoolExecutor(1) as pool:
+        for command in ddl.spread(table.pk):
+            distributor.execute(command)
+        inserted = pool.submit(insert)
+        while not fetch("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
+            execute("SELECT pg_sleep(0.01)")
+        distributor.commit()
+        with pytest.raises(ServerBusy):
+            inserted.result(20)
+    assert fetch(f"SELECT FROM {relation_of(table)}") == []
+    with transaction.atomic():
+        # as that of a call on a node
+        execute("SET LOCAL application_name = 'citus_internal gpid=10000000001'")
+        write(table, Insert(entity(1)))
+    assert [it.kind for it in versions.page(table, KEY).entries] == ["insert"]

@@ -26,6 +26,8 @@ LANGUAGE sql AS $$
     FROM pg_dist_node AS a, pg_dist_node AS b
 $$;
 CREATE TABLE pg_dist_shard_placement (shardid bigint, nodename text, nodeport integer);
+CREATE TABLE pg_dist_placement (shardid bigint, groupid integer);
+CREATE TABLE pg_dist_local_group (groupid integer);
 -- two shards, of keys before and after m
 CREATE FUNCTION get_shard_id_for_distribution_column(relation regclass, value text) RETURNS bigint
 LANGUAGE sql AS $$ SELECT CASE WHEN value COLLATE "C" < 'm' THEN 1 ELSE 2 END $$;
@@ -88,7 +90,8 @@ END $$;
 """
 
 REMOVE = """
-DROP TABLE IF EXISTS citus_call, pg_dist_partition, pg_dist_object, pg_dist_node, pg_dist_shard_placement CASCADE;
+DROP TABLE IF EXISTS citus_call, pg_dist_partition, pg_dist_object, pg_dist_node, pg_dist_shard_placement,
+    pg_dist_placement, pg_dist_local_group CASCADE;
 DROP FUNCTION IF EXISTS get_shard_id_for_distribution_column, citus_check_cluster_node_health,
     citus_check_connection_to_node, create_distributed_table, undistribute_table,
     create_distributed_function, truncate_local_data_after_distributing_table,
