@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import BoundedSemaphore, Event
+from threading import BoundedSemaphore, Event, Lock
 from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
@@ -37,6 +37,7 @@ KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {
 _INTERVAL: Final = 1.0  # seconds between looks at jobs that cannot be run yet, and after a failure
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the steps that run
 _waiting_lane: Final = BoundedSemaphore(1)
+_looking: Final = Lock()
 
 
 async def run(news: JobNews) -> None:
@@ -88,13 +89,22 @@ def _run(kinds: Kinds, news: JobNews, ends: Event) -> None:
 
 def _run_some(kinds: Kinds, news: JobNews, ends: Event) -> float:
     """Run a job if one is available; return the seconds until the next look, unless a job is announced."""
-    if not running.pending(kinds):
+    if not _is_any_pending(kinds):
         return news.longest_wait
     if database_version.is_outdated():
         return _INTERVAL
     # those that others run may be left by them, and those that wait for something may wait no longer
     has_run = running.run_some(kinds, ends.wait, others=lambda: len(running.pending(kinds)) > 1)
     return 0.0 if has_run else _INTERVAL
+
+
+def _is_any_pending(kinds: Kinds) -> bool:
+    """Return whether a job is available; idle threads look one after the other, on the same connection."""
+    with _looking:
+        try:
+            return bool(running.pending(kinds))
+        finally:
+            connection.close()
 
 
 def run_all() -> None:
