@@ -438,10 +438,10 @@ class Load:
             time.sleep(pause)
             pause = min(1.5 * pause, 0.25)
 
-    def wait_for_answers(self, number: int) -> None:
-        """Until there are so many more writes, and reads of each kind."""
+    def wait_for_answers(self, number: int, *, writes: int = 0) -> None:
+        """Until there are so many more writes, perhaps some more of these, and reads of each kind."""
         answered = self.recorder.answered
-        required = {kind: answered[kind] + number for kind in self._kinds}
+        required = {kind: answered[kind] + number + (writes if kind == WRITES else 0) for kind in self._kinds}
         self.wait_for(
             lambda: all(answered[kind] >= enough for kind, enough in required.items()),
             f"{number} answers of each kind",

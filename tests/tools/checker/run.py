@@ -124,10 +124,10 @@ def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
         if plan.rehearsal:
             site.rehearse(load.table, plan.rehearsal, plan.seed)
         for fault in faults:
-            # more than may be on their way from a server that was killed
-            load.wait_for_answers(int(plan.answers * (0.5 + dice.random())) + plan.clients)
+            # more writes than may be on their way from a server that was killed
+            load.wait_for_answers(int(plan.answers * (0.5 + dice.random())), writes=plan.clients)
             while not happens(fault, site, dice):
-                load.wait_for_answers(plan.clients)
+                load.wait_for_answers(1, writes=plan.clients)
             figures.faults[fault.__name__] += 1
             struck.append((fault.__name__, site.struck_at))
         load.wait_for_answers(plan.answers)
