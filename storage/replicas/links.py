@@ -4,6 +4,7 @@ Its queries never wait behind the statements of requests, so that an unresponsiv
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 from psycopg import Error
@@ -89,6 +90,9 @@ async def open_lanes(lanes: Lanes) -> None:
         raise ServerBusy from None
 
 
-def replica_lanes(conninfo: str) -> Lanes:
-    """Return lanes that fail fast, as the primary can serve the read instead."""
-    return Lanes(conninfo, patience=_READ_PATIENCE, attempts=1, is_primary=False)
+def replica_lanes(conninfo: str, replayed: Callable[[], int]) -> Lanes:
+    """Return lanes that fail fast, as the primary can serve the read instead.
+
+    They refuse a server that has replayed less of the log than ``replayed``.
+    """
+    return Lanes(conninfo, patience=_READ_PATIENCE, attempts=1, is_primary=False, replayed=replayed)

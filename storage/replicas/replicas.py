@@ -112,7 +112,7 @@ class Replica:
         self.name, self.alias = address.name, address.alias
         self._clock = clock
         self.link = Link(address.conninfo, is_primary=False)
-        self.lanes = replica_lanes(address.conninfo)
+        self.lanes = replica_lanes(address.conninfo, lambda: self.replayed)
         self.lanes.suspend()  # until it answers
         self.answers = False
         self.problem: ReplicaProblem | None = ReplicaProblem.NO_ANSWER
@@ -331,24 +331,8 @@ class Replicas(ReadRouter):
         return ReplicaStatus(replica.name, state, seconds, lag_bytes, synchronized_at, replica.problem)
 
     async def _look_after_primary(self) -> None:
-        position = 0
         while True:
-            asked_at = self._clock()
-            try:
-                sample = await self._primary.sample()
-                if sample.is_replica:
-                    self._primary.drop()
-                    raise ServerBusy
-                if self._log.note(asked_at, sample):
-                    self._on_new_primary(self._primary_seen_at)
-                self.primary_answers, self._primary_seen_at = True, asked_at
-                if not sample.is_flushed and sample.position == position:
-                    # the rest of the log would not get to the replicas before something else is written
-                    await self._primary.flush()
-                position = sample.position
-            except ServerBusy:
-                self.primary_answers = False
-            self._primary_looks += 1
+            await self.look_at_primary()
             for status in self.states():
                 _IN_USE.labels(status.name).set(status.state is ReplicaState.IN_USE)
                 if status.lag_seconds is not None:
@@ -356,24 +340,47 @@ class Replicas(ReadRouter):
             self._looked.set()
             await asyncio.sleep(INTERVAL)
 
+    async def look_at_primary(self) -> None:
+        """Ask the primary for its state."""
+        asked_at, known = self._clock(), self._log.position
+        try:
+            sample = await self._primary.sample()
+            if sample.is_replica:
+                self._primary.drop()
+                raise ServerBusy
+            if self._log.note(asked_at, sample):
+                self._on_new_primary(self._primary_seen_at)
+            self.primary_answers, self._primary_seen_at = True, asked_at
+            if not sample.is_flushed and sample.position == known:
+                # the rest of the log would not get to the replicas before something else is written
+                await self._primary.flush()
+        except ServerBusy:
+            self.primary_answers = False
+        self._primary_looks += 1
+
     async def _look_after(self, replica: Replica) -> None:
         while True:
-            asked_at = self._clock()
-            try:
-                sample = await replica.link.sample()
-                round_trip = self._clock() - asked_at
-                problem = self._find_obstacle(replica, sample)
-                if problem is None and not replica.lanes.is_open:
-                    await open_lanes(replica.lanes)
-            except ServerBusy:
-                problem = ReplicaProblem.NO_ANSWER
-            if problem is None:
-                self._note(replica, sample, round_trip)
-            else:
-                replica.exclude(problem)
-            replica.looks += 1
+            await self.look_at(replica)
             self._looked.set()
             await asyncio.sleep(INTERVAL)
+
+    async def look_at(self, replica: Replica) -> None:
+        """Ask a replica for its state."""
+        asked_at = self._clock()
+        try:
+            sample = await replica.link.sample()
+            round_trip = self._clock() - asked_at
+            problem = self._find_obstacle(replica, sample)
+            if problem is None and not replica.lanes.is_open:
+                replica.note(sample.position)  # before reads: their connections must have got as far
+                await open_lanes(replica.lanes)
+        except ServerBusy:
+            problem = ReplicaProblem.NO_ANSWER
+        if problem is None:
+            self._note(replica, sample, round_trip)
+        else:
+            replica.exclude(problem)
+        replica.looks += 1
 
     def _find_obstacle(self, replica: Replica, sample: Sample) -> ReplicaProblem | None:
         """Return why a server's log positions are not comparable with the primary's; None if they are."""

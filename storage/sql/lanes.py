@@ -103,7 +103,8 @@ class _Connection:
         self._pipeline: _Pipeline | None = None
         self._knows_position = False  # whether the statement that asks for it is prepared
         self._writing = False
-        self._is_lost = False
+        self.is_lost = False
+        self.is_ready = False  # whether it may be released after a statement
         self.is_outdated = False  # whether to close it instead of using it again
         self.is_of_nodes = False  # whether its statement has taken a place for statements that wait for nodes
         self.opened_at = monotonic()
@@ -116,8 +117,8 @@ class _Connection:
         self._pgconn.nonblocking = 1
         self._loop.add_reader(self._socket, self._readable)
 
-    async def set_up(self, settings: str) -> None:
-        """Run several commands, leaving the connection idle."""
+    async def set_up(self, settings: str) -> PGresult:
+        """Run several commands, and return the result of the last one."""
         began = self._loop.time()
         self._waiter = self._loop.create_future()
         try:
@@ -125,8 +126,9 @@ class _Connection:
             self._flush()
         except OperationalError:
             self._lost()
-        await self._waiter
+        result = await self._waiter
         self.round_trip = self._loop.time() - began
+        return result
 
     def start(
         self,
@@ -308,7 +310,8 @@ class _Connection:
 
     def _hand_over(self, result: PGresult, *, is_failed: bool) -> None:
         waiter, self._waiter = self._waiter, None
-        self._pool.release(self)
+        if self.is_ready:
+            self._pool.release(self)
         if waiter is not None and not waiter.done():
             if is_failed:
                 waiter.set_exception(_StatementFailed(result))
@@ -326,9 +329,9 @@ class _Connection:
         self._lost()
 
     def _lost(self) -> None:
-        if self._is_lost:
+        if self.is_lost:
             return  # the loop calls back once more for an event that it had seen before
-        self._is_lost = True
+        self.is_lost = True
         waiter, self._waiter = self._waiter, None
         self.close()
         self._pool.lost(self)
@@ -385,9 +388,11 @@ class _Pool:
         patience: float | None,
         reconnects: bool,
         is_primary: bool,
+        replayed: Callable[[], int],
     ) -> None:
         self._conninfo = conninfo
         self._is_primary = is_primary
+        self._replayed = replayed
         self._lane = lane
         self._size = size
         self._patience = patience
@@ -437,10 +442,23 @@ class _Pool:
             self._unreachable = None
         if self._look is None:
             self._look_again()
+        replayed = self._replayed()
+        settings = f"{SETTINGS[self._lane]}; {WITH_EXTENSION.format(is_local=False)}"
         try:
-            await connection.set_up(f"{SETTINGS[self._lane]}; {WITH_EXTENSION.format(is_local=False)}")
-        except (ServerBusy, _StatementFailed) as error:
-            raise OperationalError(str(error)) from None
+            result = await connection.set_up(f"{settings}; {POSITION}" if replayed else settings)
+            if connection.is_lost:
+                raise ServerBusy
+            if replayed and read_position(result.get_value(0, 0) or b"0") < replayed:
+                raise OperationalError("It was restarted, and has replayed less of its log than before.")
+        except BaseException as error:
+            self._all.discard(connection)
+            if not connection.is_lost:
+                connection.close()
+            if isinstance(error, (ServerBusy, _StatementFailed)):
+                raise OperationalError(str(error)) from None
+            raise
+        connection.is_ready = True
+        self.release(connection)
 
     async def acquire(self, *, of_nodes: bool = False) -> _Connection:
         """Return an idle connection; ``of_nodes`` marks a statement that waits for nodes."""
@@ -614,10 +632,15 @@ class Lanes:
         attempts: int = ATTEMPTS,
         reconnects: bool = True,
         is_primary: bool = True,
+        replayed: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Create the lanes; ``patience`` is the seconds that a statement waits for a connection."""
+        """Create the lanes; ``patience`` is the seconds that a statement waits for a connection.
+
+        A connection to a standby is used if its server has got to the position ``replayed``: one that was restarted may
+        be behind where it was.
+        """
         self._pools = {
-            lane: _Pool(conninfo, lane, size, patience, reconnects, is_primary)
+            lane: _Pool(conninfo, lane, size, patience, reconnects, is_primary, replayed)
             for lane, size in counts.items()
         }
         self._attempts = attempts
