@@ -119,6 +119,7 @@ def record(total: Figures, options: argparse.Namespace, seconds: float) -> None:
         "other faults": total.faults.total() - kills,
         "operations": writes + reads + sum(total.operations[it] for it in UNACKNOWLEDGED),
         "violations": len(total.violations),
+        "mended": 0,
         **{it: total.operations[it] for it in REHEARSED if options.rehearse},
     }
     promise = "rehearsed" if options.rehearse else "durable"
