@@ -142,17 +142,23 @@ class Cluster:
         """Make a database on all nodes and yield its name; it is dropped at the end."""
         name = f"tablero_test_{uuid4().hex[:12]}"
         with ExitStack() as stack:
-            for node in self.nodes:
-                stack.callback(node.execute, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-                node.execute(f'CREATE DATABASE {name} OWNER "{self._role}"')
-                node.execute("CREATE EXTENSION citus", name)
-            (host, port), *workers = self._names
-            execute = self.coordinator.execute
-            execute(f"SELECT citus_set_coordinator_host('{host}', {port})", name)
-            for worker, number in workers:
-                execute(f"SELECT citus_add_node('{worker}', {number})", name)
-            execute(f"ALTER DATABASE {name} SET citus.shard_count = {SHARDS}", name)
+            with self.coordinator.connect() as alone:
+                # another process that adds nodes would change the same roles on them
+                alone.execute("SELECT pg_advisory_lock(1)")
+                self._make(name, stack)
             yield name
+
+    def _make(self, name: str, stack: ExitStack) -> None:
+        for node in self.nodes:
+            stack.callback(node.execute, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            node.execute(f'CREATE DATABASE {name} OWNER "{self._role}"')
+            node.execute("CREATE EXTENSION citus", name)
+        (host, port), *workers = self._names
+        execute = self.coordinator.execute
+        execute(f"SELECT citus_set_coordinator_host('{host}', {port})", name)
+        for worker, number in workers:
+            execute(f"SELECT citus_add_node('{worker}', {number})", name)
+        execute(f"ALTER DATABASE {name} SET citus.shard_count = {SHARDS}", name)
 
     def url(self, database: str) -> str:
         """Return the URL of a database for a server: with the role that owns the database of the cluster."""
