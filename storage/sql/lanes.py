@@ -450,14 +450,12 @@ class _Pool:
                 raise ServerBusy
             if replayed and read_position(result.get_value(0, 0) or b"0") < replayed:
                 raise OperationalError("It was restarted, and has replayed less of its log than before.")
-        except BaseException as error:
-            self._all.discard(connection)
-            if not connection.is_lost:
-                connection.close()
-            if isinstance(error, (ServerBusy, _StatementFailed)):
-                raise OperationalError(str(error)) from None
-            raise
-        connection.is_ready = True
+            connection.is_ready = True
+        except (ServerBusy, _StatementFailed) as error:
+            raise OperationalError(str(error)) from None
+        finally:
+            if not connection.is_ready:
+                connection.give_up()
         self.release(connection)
 
     async def acquire(self, *, of_nodes: bool = False) -> _Connection:
@@ -526,7 +524,8 @@ class _Pool:
         if not self._all and self._unreachable is None and not self._closed:
             loop = asyncio.get_running_loop()
             self._unreachable = loop.call_later(self._patience or _UNREACHABLE_TIMEOUT, self._give_up_waiting)
-        is_wanted = self._reconnects and not self._closed and not self._suspended
+        # a connection that could not be set up is tried again by its opener
+        is_wanted = connection.is_ready and self._reconnects and not self._closed and not self._suspended
         if is_wanted and len(self._all) + len(self._opening) < self._size:
             self._open_another()
 
