@@ -130,10 +130,12 @@ class Node:
         """Kill all its processes by SIGKILL; do nothing if it does not run."""
         if self.process is None:
             return
-        for process in self._family():
+        family = self._family()
+        for process in family:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         self.process.wait(PATIENCE)
+        psutil.wait_procs(family, 10)  # PostgreSQL does not start while one has its shared memory
         self.process = None
 
     def pause(self) -> None:
