@@ -240,6 +240,8 @@ class Run:
         self.counted = len(self.latencies)
         request = next(self.requests, None)
         if request is None:
+            if now < self.warm_at:
+                self.errors["no request was left after the warm-up"] += 1
             self.deadline = self.latest = 0
             self.minimum = 0
         return request

@@ -35,6 +35,7 @@ PACE = {PEER: 0.5}
 """A slower server needs fewer requests made and fewer entities loaded beforehand."""
 ONE_CONNECTION = 0.5
 """Share of its throughput that a server reaches with one connection, at most."""
+OF_TABLES = (Ground.NO_TABLES, Ground.TABLES)
 
 tables = (f"bench{number}" for number in count(1))
 
@@ -102,7 +103,9 @@ def amount(contender: Contender, workload: Workload, connections: int, seconds: 
     duration = seconds + min(WARM_UP, seconds)
     if workload.most is None:
         return min(CYCLE, int(FASTEST * duration) + 1)
-    share = PACE.get(contender.server.name, 1.0) * (ONE_CONNECTION if connections == 1 else 1.0)
+    # at its pace with tables no server is the slower one
+    pace = 1.0 if workload.ground in OF_TABLES else PACE.get(contender.server.name, 1.0)
+    share = pace * (ONE_CONNECTION if connections == 1 else 1.0)
     return int(workload.most * share * duration) + 1
 
 
@@ -131,7 +134,7 @@ class Grounds:
         if self._kind is Ground.STANDING:
             yield Site(server.client(), contender.site.table, contender.site.data)
             return
-        if self._kind in (Ground.NO_TABLES, Ground.TABLES):
+        if self._kind in OF_TABLES:
             site = Site(server.client(), next(tables), contender.site.data)
             if self._kind is Ground.TABLES:
                 send(server, create_table(site, count), Expected(b"204"), LOADERS)

@@ -53,13 +53,26 @@ def test_a_wrong_answer_is_an_error(answering_server):
         assert [(text.startswith(error), count) for text, count in run.errors.items()] == [(True, 5)]
 
 
+@pytest.mark.parametrize("answers", [1])
+def test_requests_that_end_before_the_measurement_are_an_error(answering_server):
+    run = Run(iter([b"GET / HTTP/1.1\r\n\r\n"] * 5), Expected(b"200"), seconds=60, warm_up=60)
+    assert list(run.measure(answering_server, connections=1).errors) == [
+        "no request was left after the warm-up"
+    ]
+
+
 @pytest.fixture
-def answering_server():
-    """Answers two connections, each request with a page of one entity."""
+def answers():
+    return 2
+
+
+@pytest.fixture
+def answering_server(answers):
+    """Answers so many connections, each request with a page of one entity."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer_all() -> None:
-            for _ in range(2):
+            for _ in range(answers):
                 link, _ = listener.accept()
                 with link:
                     while link.recv(1000):
