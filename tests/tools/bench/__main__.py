@@ -281,7 +281,7 @@ def load_by_sdk(results: Results, options: argparse.Namespace, peer: Azurite | N
                 results.sdk[options.loading, contender.server.name, clients] = loaded
                 progress(
                     f"loading by {clients} clients of the SDK: {contender.server.name} {loaded.per_second:,.0f}"
-                    f" entities/s, CPU of the clients {loaded.clients:.2f} cores"
+                    f" entities/s, CPU of the clients {loaded.cores:.2f} cores"
                 )
 
 

@@ -306,7 +306,7 @@ def sdk(results: Results) -> list[str]:
                     )
                     for clients, one, it in zip(counts, measured, peer, strict=True)
                 ),
-                joined(amount(loading.clients) for loading in measured),
+                joined(amount(loading.cores) for loading in measured),
             ]
         )
     heading = [

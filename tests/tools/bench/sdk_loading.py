@@ -22,10 +22,10 @@ from tests.tools.bench.workloads import BATCH_SIZE
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """Entities per second, and cores that the clients kept busy."""
+    """Entities per second, and the ``cores`` that the clients kept busy."""
 
     per_second: float
-    clients: float
+    cores: float
 
 
 def load(server: Server, entities: int, clients: int) -> Loading:
