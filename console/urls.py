@@ -5,7 +5,6 @@ from django.urls import include, path
 
 from console.help.views import kit
 from console.home.views import home
-from console.site import probes
 from storage.core import registry
 
 urlpatterns = [
@@ -18,9 +17,7 @@ urlpatterns = [
     ),
     path("ui/api/v1/", include("storage.rest.urls")),
     path("ui/api/v1/", include("console.api.urls")),
-    path("ui/healthz", probes.alive),
-    path("ui/readyz", probes.ready),
-    path("ui/metrics", probes.metrics),
+    path("", include("console.site.probe_urls")),
 ]
 if settings.DEVELOPMENT:
     urlpatterns.append(path("ui/kit/", kit.show))

@@ -15,6 +15,7 @@ from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.exception import convert_exception_to_response
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import ResolverMatch
 
 from storage.domain.errors import ServerBusy
 from storage.health import database_version, disk
@@ -26,7 +27,7 @@ _CACHED_FOR: Final = 1.0  # seconds; many probes must not keep the database busy
 
 
 class ProbeHandler(ASGIHandler):
-    """Django without middleware."""
+    """Django without middleware, and with the URLs of probes alone."""
 
     def load_middleware(self, is_async: bool = True) -> None:
         self._view_middleware: list[Any] = []
@@ -34,6 +35,10 @@ class ProbeHandler(ASGIHandler):
         self._exception_middleware: list[Any] = []
         respond: Any = self._get_response_async  # type: ignore[attr-defined]
         self._middleware_chain = convert_exception_to_response(respond)
+
+    def resolve_request(self, request: HttpRequest) -> ResolverMatch:
+        request.urlconf = "console.site.probe_urls"
+        return super().resolve_request(request)
 
 
 @login_not_required

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 
 import pytest
 from django.test import RequestFactory
 
 from console.site import probes
 from storage.health import database_version
+from storage.server.workers import ROOT, environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,3 +54,38 @@ async def test_not_ready_after_a_newer_version_upgraded_the_database(checks, mon
     assert json.loads(answer.content)["reason"].startswith(
         "A newer version of Tablero has upgraded the database"
     )
+
+
+ASK = """
+import asyncio
+import sys
+
+from console import asgi
+from django.conf import settings
+
+
+async def ask(path):
+    received = iter([{"type": "http.request"}])
+    sent = []
+
+    async def receive():
+        return next(received, None) or await asyncio.Future()
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": []}
+    await asgi.application(scope, receive, send)
+    return sent[0]["status"]
+
+
+for path in ("/ui/healthz", "/ui/metrics"):
+    print(asyncio.run(ask(path)), settings.ROOT_URLCONF in sys.modules)
+"""
+
+
+def test_probes_load_no_page():
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == ["200 False", "404 False"], done.stderr
