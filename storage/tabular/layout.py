@@ -344,9 +344,26 @@ def _best_dialect(text: str, delimiters: str) -> tuple[str, str]:
         score = (number / len(lines), width) if width > 1 else (0.0, 0)
         if score > best_score:
             best, best_delimiter, best_score = lines, delimiter, score
-    single = [field for fields in best for field in fields if field.startswith(_QUOTES[1])]
-    is_single = single and _QUOTES[0] not in text and all(it[1:].endswith(_QUOTES[1]) for it in single)
-    return best_delimiter, _QUOTES[1] if is_single else _QUOTES[0]
+    return best_delimiter, _QUOTES[_has_apostrophes(text, best_delimiter, best, best_score[0])]
+
+
+def _has_apostrophes(text: str, delimiter: str, lines: list[Sequence[str]], share: float) -> bool:
+    """Return whether apostrophes are the quotation marks of a file; ``share`` of its lines have the same width without.
+
+    They are part of a text unless a name of the header is in apostrophes, or a field that needs quotation marks. Files
+    with PartitionKey and RowKey come from programs that write proper quotation marks.
+    """
+    apostrophe = _QUOTES[1]
+    quoted = [field for fields in lines for field in fields if field.startswith(apostrophe)]
+    if not quoted or _QUOTES[0] in text or has_keys([field.strip() for field in lines[0]]):
+        return False
+    if all(field[1:].endswith(apostrophe) for field in quoted):
+        needed = (*DELIMITERS, "\n")
+        return any(field.startswith(apostrophe) for field in lines[0]) or any(
+            character in field for field in quoted for character in needed
+        )
+    widths = Counter(map(len, _parse(text, delimiter, apostrophe)[:-1]))
+    return share < 1 and len(widths) == 1
 
 
 def _first_fields(text: str, delimiter: str, quote: str) -> list[str]:

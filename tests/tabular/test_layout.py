@@ -49,6 +49,21 @@ def test_dialects_of_csv(data, expected):
         assert rows == ROWS
 
 
+@pytest.mark.parametrize(
+    ("data", "fields"),
+    [
+        (b"'id','name'\n1,'Ann'\n", ["1", "Ann"]),  # a name of the header
+        (b"id,name\n1,'a,b'\n2,c\n3,'d'\n", ["1", "a,b"]),  # the delimiter
+        (b"id,name\n1,'Ann'\n2,'Bob'\n", ["1", "'Ann'"]),
+        (b"PartitionKey,RowKey,Note\n1,'a','b; c'\n", ["1", "'a'", "'b; c'"]),
+        (b"id,name\n1,'tis so\n2,c\n", ["1", "'tis so"]),
+        (b"id,name,more\n1,'tis a, b\n2,c,d\n3,e,f\n", ["1", "'tis a", " b"]),
+    ],
+)
+def test_apostrophes_are_quotation_marks_where_they_must_be(data, fields):
+    assert list(read(data)[1][0].values()) == fields
+
+
 def test_an_encoding_without_a_mark():
     text = "id,name\n" + "".join(f"{n},İstanbul Çağrı Şükrü ğüşiöç\n" for n in range(50))
     for wishes in (Wishes(), Wishes(encoding="cp1254")):
