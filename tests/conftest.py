@@ -22,7 +22,7 @@ from psycopg.conninfo import make_conninfo
 from storage.server import garbage
 from storage.server.database import POOL, close_pools
 from storage.sql.lanes import SETTINGS
-from tests import distribution, emptying, prepared, programs
+from tests import distribution, emptying, examples, prepared, programs
 from tests.cluster.real import site
 from tests.distribution import Tier
 from tests.durations import Meter
@@ -33,11 +33,7 @@ from tests.seeds import SHARED, seeded, shared_folder
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# the same examples in every run, however slow: a failure is then the change's own
-hypothesis.settings.register_profile(
-    "suite", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("suite"), max_examples=10)
+examples.register()
 
 TIER = pytest.StashKey[Tier]()
 METER = Meter()

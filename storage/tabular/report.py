@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 from storage.domain.values.numbers import counted
 
 _MOST_ENTRIES: Final = 1000  # entries for columns, and for values; others are counted together
-_EXAMPLES: Final = 3
+EXAMPLES: Final = 3
 
 
 class ColumnUse(StrEnum):
@@ -113,7 +113,7 @@ class ValueReport:
     def add(self, number: int, examples: Sequence[str]) -> None:
         self.number += number
         for text in examples:
-            if len(self.examples) < _EXAMPLES and text not in self.examples:
+            if len(self.examples) < EXAMPLES and text not in self.examples:
                 self.examples.append(text)
 
 

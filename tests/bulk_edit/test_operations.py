@@ -34,6 +34,7 @@ from storage.tables import tables
 from storage.undo import undo
 from tests import strategies
 from tests.entities.test_edits import HOSTILE
+from tests.examples import at_most
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -353,7 +354,10 @@ _KEYS = st.sampled_from(
 )
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=at_most(20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     st.dictionaries(
         st.text("ab", min_size=1, max_size=2),

@@ -25,6 +25,7 @@ from storage.runtime import job_runner
 from storage.tables import tables
 from storage.undo import undo
 from tests.bulk_edit.test_operations import ADA, edit, last, steps
+from tests.examples import at_most
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HIRED = EdmValue(Edm.INT32, 2020)
@@ -301,7 +302,7 @@ _KEYS = st.sampled_from(
 
 
 @settings(
-    max_examples=min(8, settings.default.max_examples),
+    max_examples=at_most(8),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

@@ -14,6 +14,7 @@ from storage.domain import sas
 from storage.domain.errors import AuthenticationFailed
 from storage.domain.sas import AccountSas, TableSas
 from tests.clients.python.legacy import SharedAccessSignature, TableSharedAccessSignature
+from tests.examples import at_most
 from tests.strategies import keys
 
 KEY, OTHER_KEY = b"1" * 64, b"2" * 64
@@ -118,7 +119,7 @@ addresses = st.none() | st.sampled_from(["168.1.5.65", "168.1.5.60-168.1.5.70"])
 protocols = st.none() | st.sampled_from(["https", "https,http"])
 
 
-@settings(max_examples=min(40, settings.default.max_examples))
+@settings(max_examples=at_most(40))
 @given(
     table=tables,
     permission=permissions,

@@ -12,6 +12,7 @@ from storage.domain.entities.members import read_values
 from storage.domain.values import dialects
 from storage.domain.values.kinds import AccountKind
 from storage.protocol.json_format import read_entity, read_new_entity, read_object
+from tests.examples import at_most
 from tests.protocol.test_plans import jsons, members
 
 KINDS = st.sampled_from(list(AccountKind))
@@ -69,7 +70,7 @@ def check(text, kind):
     return result
 
 
-@settings(max_examples=min(50, settings.default.max_examples))
+@settings(max_examples=at_most(50))
 @given(members(), st.data(), KINDS, SEPARATORS)
 def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
     assume(learn(found, kind))
@@ -79,7 +80,7 @@ def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
 
 
 @pytest.mark.parametrize("kind", AccountKind)
-@settings(max_examples=min(40, settings.default.max_examples))
+@settings(max_examples=at_most(40))
 @given(data=st.data(), separators=st.sampled_from([(",", ":"), (", ", ": ")]))
 def test_usual_values_of_all_types_are_recognized(kind, data, separators):
     assert learn(USUAL, kind)

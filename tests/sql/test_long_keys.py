@@ -23,6 +23,7 @@ from storage.sql import background, batch, entities, estimates, pages, relations
 from storage.sql.django import execute, fetch, run, run_in_lane, walk
 from storage.sql.estimates import ScanKind
 from storage.sql.lanes import Lanes
+from tests.examples import at_most
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 
@@ -138,7 +139,9 @@ KEYS = st.builds(EntityKey, st.sampled_from(BASES), st.sampled_from(BASES))
     ),
     st.none() | KEYS,
 )
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=at_most(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_long_and_short_keys_are_read_in_one_order(relation, apply, content, stored, top, condition, start):
     """Their writes are in tests/entities/test_write_law.py."""
     execute(f"DELETE FROM {relation}")

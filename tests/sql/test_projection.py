@@ -10,6 +10,7 @@ from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.sql.django import fetch
 from tests import strategies
+from tests.examples import at_most
 
 VALUES = {
     "String": [
@@ -77,7 +78,9 @@ def paired(value):
     return value
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=at_most(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(strategies.properties)
 def test_any_properties(db, properties):
     check({name: paired(value) for name, value in properties.items()})

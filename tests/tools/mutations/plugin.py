@@ -13,7 +13,5 @@ DATABASE: Final = os.environ.get("TEST_DATABASE", "test_tablero")
 def pytest_configure(config: pytest.Config) -> None:
     kept = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
     profile = hypothesis.settings.get_profile("suite")
-    hypothesis.settings.register_profile(
-        "unshrunk", profile, phases=kept, max_examples=int(os.environ.get("TEST_EXAMPLES", "100"))
-    )
+    hypothesis.settings.register_profile("unshrunk", profile, phases=kept)
     hypothesis.settings.load_profile("unshrunk")
