@@ -821,7 +821,9 @@ class LocalLaw(WriteLaw):
         written = write_fragments(values, self.kind)
         patch = None
         if has_patch and before is not None and ticks == before.ticks:
-            patch = json.dumps({**dict.fromkeys(before.properties), **json.loads(written.projection)})
+            removed = json.dumps(dict.fromkeys(before.properties))
+            # the later of two values of a name counts; read and written again, infinity would be no JSON
+            patch = f"{{{','.join(filter(None, (removed[1:-1], written.projection[1:-1])))}}}"
         return Image(*key, ticks, written.content, patch)
 
     # data of older versions

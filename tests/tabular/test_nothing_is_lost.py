@@ -150,7 +150,7 @@ def account_for(result, line, column, text, *, is_json=False):
         if template == f"{{{column}}}":
             assert key == text and (column == name or (ColumnUse.KEY, name) in uses)
             return
-    # of many different values the first are named, and the others counted
+    # the first of many different values are named, and the others counted
     if any(
         it.column == column and (text[:80] in it.examples or it.number > len(it.examples) == EXAMPLES)
         for it in result.report.values
