@@ -81,7 +81,7 @@ class _Step(NamedTuple):
     annotation: str
     type_field: str | None
     format: Format | None
-    rival: str = ""
+    rival: str | None = None
 
 
 class _Shape(NamedTuple):
@@ -286,7 +286,7 @@ class RowMapper:
                     column.target + ODATA_TYPE,
                     type_field if type_field in names else None,
                     read_format(column.format) if column.format else None,
-                    "" if rival == source else rival,
+                    None if rival == source else rival,
                 )
             )
         return _Shape(steps, unnamed)
@@ -347,7 +347,7 @@ class RowMapper:
                 if not value and not self._keeps_empty(type_, type_field, fields):
                     self._report_empty(source, type_field, fields)
                     continue
-                if rival:
+                if rival is not None:
                     return None
                 if unescapes:
                     value = unescape_formula(value)
@@ -374,7 +374,7 @@ class RowMapper:
                 if type_ in ANNOTATED:
                     members[annotation] = type_
                 continue
-            if rival:
+            if rival is not None:
                 return None
             if column.unset and value in column.unset:
                 self._changes.append((source, ValueChange.UNSET, value))
@@ -451,7 +451,7 @@ class RowMapper:
             self._changes.append((source, ValueChange.UNSET, value))
             return None
         try:
-            if step.rival and (value or not self._is_text):
+            if step.rival is not None and (value or not self._is_text):
                 raise _Misfit(Reject(row, Fault.NAME_TWICE, source, text=step.target))
             return self._read_text(row, step, value) if self._is_text else self._read_json(row, step, value)
         except _Misfit as misfit:
@@ -460,7 +460,7 @@ class RowMapper:
                 case OnMisfit.UNSET:
                     self._changes.append((source, ValueChange.DROPPED, text))
                     return None
-                case OnMisfit.STRING if not step.rival:
+                case OnMisfit.STRING if step.rival is None:
                     as_string = self._as_string(row, step, value)
                     self._changes.append((source, ValueChange.STRING, text))
                     return as_string

@@ -219,6 +219,10 @@ def test_a_name_that_another_column_has_is_not_overwritten():
     mapping = ColumnMapping("{PartitionKey}", "{RowKey}", (Column("a", "b"),))
     [reject] = Read("PartitionKey,RowKey,a,b\np,1,x,y\np,2,x,\n", mapping).rejects
     assert (reject.row.line, reject.column) == (2, "b")
+    late = '{"PartitionKey":"p","RowKey":"%d","":1}\n' * 1000 % tuple(range(1000))
+    late += '{"PartitionKey":"p","RowKey":"x","":2,"!":3}\n'
+    [reject] = Read(late).rejects
+    assert (reject.fault, reject.column, reject.text) == (Fault.NAME_TWICE, "!", "unnamed")
 
 
 # JSON
