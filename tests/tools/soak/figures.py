@@ -89,7 +89,10 @@ def measure(pid: int, data: Path) -> dict[str, float]:
             line.split()[:2] for line in processes.read(Path(f"/proc/{number}/smaps_rollup")).splitlines()[1:]
         )
         name = "PostgreSQL" if is_database else "the server"
-        result[f"memory of {name}, MB"] += int(rollup.get("Pss:", 0)) / 1024
+        # shared memory is PostgreSQL's buffers, which fill up to their size
+        shared = int(rollup.get("Pss_Shmem:", 0))
+        result[f"memory of {name}, MB"] += (int(rollup.get("Pss:", 0)) - shared) / 1024
+        result["buffers, MB"] += shared / 1024
         result["descriptors"] += 0 if is_database else descriptors
         result["connections"] += "[local]" in command
     return {**result, "disk, MB": disk(data) / MEGABYTE}
