@@ -336,19 +336,18 @@ def _best_dialect(text: str, delimiters: str) -> tuple[str, str]:
     best: list[Sequence[str]] = []
     best_delimiter, best_score = delimiters[0], (-1.0, 0)
     for delimiter in delimiters:
-        lines = _parse(text, delimiter, _QUOTES[0])
-        lines = lines[:-1] if len(lines) > 1 else lines  # the last one may be cut off
+        lines = _whole_lines(text, delimiter, _QUOTES[0])
         if not lines:
             continue
-        width, number = Counter(map(len, lines)).most_common(1)[0]
+        width, number = _common_width(lines)
         score = (number / len(lines), width) if width > 1 else (0.0, 0)
         if score > best_score:
             best, best_delimiter, best_score = lines, delimiter, score
-    return best_delimiter, _QUOTES[_has_apostrophes(text, best_delimiter, best, best_score[0])]
+    return best_delimiter, _QUOTES[_has_apostrophes(text, best_delimiter, best)]
 
 
-def _has_apostrophes(text: str, delimiter: str, lines: list[Sequence[str]], share: float) -> bool:
-    """Return whether apostrophes are the quotation marks of a file; ``share`` of its lines have the same width without.
+def _has_apostrophes(text: str, delimiter: str, lines: list[Sequence[str]]) -> bool:
+    """Return whether apostrophes are the quotation marks of a file, given its lines as they are without.
 
     They are part of a text unless a name of the header is in apostrophes, or a field that needs quotation marks. Files
     with PartitionKey and RowKey come from programs that write proper quotation marks.
@@ -362,8 +361,21 @@ def _has_apostrophes(text: str, delimiter: str, lines: list[Sequence[str]], shar
         return any(field.startswith(apostrophe) for field in lines[0]) or any(
             character in field for field in quoted for character in needed
         )
-    widths = Counter(map(len, _parse(text, delimiter, apostrophe)[:-1]))
-    return share < 1 and len(widths) == 1
+    # an apostrophe without another one would swallow the lines after it
+    joined = _whole_lines(text, delimiter, apostrophe)
+    width, number = _common_width(joined)
+    without = _common_width(lines)[1]
+    return width > 1 and without < len(lines) and without <= number == len(joined)
+
+
+def _common_width(lines: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Return the number of fields that most lines have, and the number of these lines."""
+    return Counter(map(len, lines)).most_common(1)[0]
+
+
+def _whole_lines(text: str, delimiter: str, quote: str) -> list[Sequence[str]]:
+    lines = _parse(text, delimiter, quote)
+    return lines[:-1] if len(lines) > 1 else lines  # the last one may be cut off
 
 
 def _first_fields(text: str, delimiter: str, quote: str) -> list[str]:

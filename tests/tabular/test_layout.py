@@ -58,6 +58,8 @@ def test_dialects_of_csv(data, expected):
         (b"PartitionKey,RowKey,Note\n1,'a','b; c'\n", ["1", "'a'", "'b; c'"]),
         (b"id,name\n1,'tis so\n2,c\n", ["1", "'tis so"]),
         (b"id,name,more\n1,'tis a, b\n2,c,d\n3,e,f\n", ["1", "'tis a", " b"]),
+        (b"note\n'tis so\nx\ny\n", ["'tis so"]),
+        (b"id,note\n2,'tis so\n1,a,b\n3,c\n4,d\n", ["2", "'tis so"]),
     ],
 )
 def test_apostrophes_are_quotation_marks_where_they_must_be(data, fields):
