@@ -82,7 +82,7 @@ def read_answer(table: Table, state: GridState) -> Answer:
 
 
 def find_past(table: Table, state: GridState) -> tuple[Past | None, str]:
-    """Return the past that a grid shows, None for now, and an error message."""
+    """Return the past that a grid shows, None at present, and an error message."""
     if state.as_of is None:
         return None, ""
     try:

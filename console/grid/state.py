@@ -55,7 +55,7 @@ class GridState:
     sort: Sort | None = None  # by a property; None: by the keys
     by: str = ""  # rows: the filter is shown in the builder
     has_facets: bool = False
-    as_of: Moment | None = None  # None for now
+    as_of: Moment | None = None  # None at present
 
     @property
     def cursor(self) -> Cursor | None:

@@ -47,7 +47,7 @@ def field_text(moment: datetime, zone: tzinfo | None) -> str:
 
 
 def find_past(query: QueryDict, table: Table) -> Past | None:
-    """Return the selected past of a form or address, None for now; raises InvalidInput for a malformed time."""
+    """Return the selected past of a form or address, None at present; raises InvalidInput for a malformed time."""
     text = query.get(AS_OF, "")
     if not text:
         return None
