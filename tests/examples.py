@@ -10,6 +10,7 @@ from typing import Final
 
 from hypothesis import HealthCheck, settings
 
+_USUAL: Final = 100
 _TIMES: Final = int(os.environ.get("TEST_EXAMPLES", "0"))
 
 
@@ -17,7 +18,7 @@ def register() -> None:
     """Register the profiles of Hypothesis: "suite", and "fast" with a tenth of its examples."""
     settings.register_profile(
         "suite",
-        max_examples=100 * max(_TIMES, 1),
+        max_examples=_USUAL * max(_TIMES, 1),
         # a failure is then the change's own
         derandomize=not _TIMES,
         deadline=None,
@@ -27,6 +28,7 @@ def register() -> None:
     settings.register_profile("fast", settings.get_profile("suite"), max_examples=10)
 
 
-def at_most(number: int) -> int:
-    """Return the number of examples of a test that draws fewer than others: ``number``, or TEST_EXAMPLES times that."""
-    return number * _TIMES if _TIMES else min(number, settings.default.max_examples)
+def of_usual(number: int) -> int:
+    """Return how many examples a test draws that usually draws ``number``, where others draw 100."""
+    drawn = settings.default.max_examples
+    return number * drawn // _USUAL if drawn >= _USUAL else min(number, drawn)

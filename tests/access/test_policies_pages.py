@@ -25,7 +25,7 @@ from storage.domain.sas.tokens import TableSas
 from storage.models import Account, Activity
 from storage.tables import tables
 from tests.console.forms import lists_of
-from tests.examples import at_most
+from tests.examples import of_usual
 
 PAGE = "/ui/a/acme/t/people/acl/"
 SAVE = PAGE + "save/"
@@ -131,7 +131,7 @@ ZONES = st.sampled_from(
 )
 
 
-@settings(max_examples=at_most(30))
+@settings(max_examples=of_usual(30))
 @given(SETS, ZONES)
 def test_any_set_comes_back_from_the_form(identifiers, zone):
     formset = PolicyFormSet(write_data(draft_set(identifiers, zone)))
@@ -139,7 +139,7 @@ def test_any_set_comes_back_from_the_form(identifiers, zone):
     assert list(formset.draft.seen) == identifiers
 
 
-@settings(max_examples=at_most(30))
+@settings(max_examples=of_usual(30))
 @given(st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1)), ZONES)  # noqa: DTZ001
 def test_a_time_typed_as_it_is_shown_is_that_time(moment, zone):
     shown = show_time(read_instant(f"{moment.isoformat()[:19]}Z"), ZoneInfo(zone))

@@ -46,7 +46,7 @@ from storage.sql.relations import relation_name
 from storage.tables import tables
 from tests import strategies
 from tests.comments.test_operations import write_many
-from tests.examples import at_most
+from tests.examples import of_usual
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STORAGE, COSMOS = AccountKind
@@ -170,7 +170,7 @@ def test_everything_is_the_same_after_a_round_trip(source):
     assert after > before
 
 
-@settings(max_examples=at_most(6), deadline=None)
+@settings(max_examples=of_usual(6), deadline=None)
 @given(drawn=st.dictionaries(st.tuples(strategies.keys, strategies.keys), strategies.properties, max_size=40))
 def test_any_entities_are_the_same_after_a_round_trip(drawn):
     for account in Account.objects.all():

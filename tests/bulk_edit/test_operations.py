@@ -34,7 +34,7 @@ from storage.tables import tables
 from storage.undo import undo
 from tests import strategies
 from tests.entities.test_edits import HOSTILE
-from tests.examples import at_most
+from tests.examples import of_usual
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -355,7 +355,7 @@ _KEYS = st.sampled_from(
 
 
 @settings(
-    max_examples=at_most(20),
+    max_examples=of_usual(20),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

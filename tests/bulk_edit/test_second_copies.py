@@ -25,7 +25,7 @@ from storage.runtime import job_runner
 from storage.tables import tables
 from storage.undo import undo
 from tests.bulk_edit.test_operations import ADA, edit, last, steps
-from tests.examples import at_most
+from tests.examples import of_usual
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HIRED = EdmValue(Edm.INT32, 2020)
@@ -302,7 +302,7 @@ _KEYS = st.sampled_from(
 
 
 @settings(
-    max_examples=at_most(8),
+    max_examples=of_usual(8),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

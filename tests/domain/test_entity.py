@@ -21,7 +21,7 @@ from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.encoding import needs_annotation
 from storage.domain.values.kinds import AccountKind
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.strategies import properties
 
 SIZE_LIMIT = AccountKind.STORAGE.entity_size_limit
@@ -137,7 +137,7 @@ def test_the_size_is_computed_before_an_entity_can_be_too_large():
     assert entity_size(entity) <= SIZE_LIMIT
 
 
-@settings(max_examples=at_most(50))
+@settings(max_examples=of_usual(50))
 @given(properties)
 def test_stored_entities_round_trip(values):
     texts = write_fragments(values)

@@ -29,7 +29,7 @@ from storage.domain.filters.writer import write
 from storage.domain.values import dialects
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from tests.cost import costs_less_than
-from tests.examples import at_most
+from tests.examples import of_usual
 
 
 def eq(name, type_, value):
@@ -309,7 +309,7 @@ console_leaves = (
 )
 
 
-@settings(max_examples=at_most(50))
+@settings(max_examples=of_usual(50))
 @given(st.recursive(console_leaves, branches, max_leaves=20))
 def test_reading_is_the_inverse_of_writing(tree):
     # 1 == 1.0 == True: equality of values says nothing about their classes

@@ -13,7 +13,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.sas import AccountSas, TableSas
 from tests.domain import test_grants
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.strategies import keys
 
 KEYS = {"key1": b"1" * 64, "key2": b"2" * 64, "another": b"3" * 64}
@@ -107,7 +107,7 @@ account_tokens = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=at_most(200))
+@settings(max_examples=of_usual(200))
 @given(table_tokens() | account_tokens, st.sampled_from(list(KEYS)), requests)
 def test_a_token_permits_exactly_its_grant(token, key, request):
     sent = read(sas.write(sas.sign(token, "acct", KEYS[key])))
@@ -119,7 +119,7 @@ def test_a_token_permits_exactly_its_grant(token, key, request):
 
 
 @pytest.mark.slow
-@settings(max_examples=at_most(100))
+@settings(max_examples=of_usual(100))
 @given(st.data(), table_tokens() | account_tokens, requests)
 def test_no_field_can_be_changed_after_signing(data, token, request):
     sent = sas.sign(token, "acct", KEYS["key1"])

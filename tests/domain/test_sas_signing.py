@@ -14,7 +14,7 @@ from storage.domain import sas
 from storage.domain.errors import AuthenticationFailed
 from storage.domain.sas import AccountSas, TableSas
 from tests.clients.python.legacy import SharedAccessSignature, TableSharedAccessSignature
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.strategies import keys
 
 KEY, OTHER_KEY = b"1" * 64, b"2" * 64
@@ -119,7 +119,7 @@ addresses = st.none() | st.sampled_from(["168.1.5.65", "168.1.5.60-168.1.5.70"])
 protocols = st.none() | st.sampled_from(["https", "https,http"])
 
 
-@settings(max_examples=at_most(40))
+@settings(max_examples=of_usual(40))
 @given(
     table=tables,
     permission=permissions,

@@ -31,7 +31,7 @@ from storage.editing.bulk_edit import (
 )
 from storage.editing.conversions import Loss
 from tests import strategies
-from tests.examples import at_most
+from tests.examples import of_usual
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 KEY = EntityKey("p", "r")
@@ -205,7 +205,7 @@ def test_invalid_operations(operations, index, member, words):
     assert (found.value.index, found.value.member) == (index, member)
 
 
-@settings(max_examples=at_most(40))
+@settings(max_examples=of_usual(40))
 @given(strategies.properties, st.data())
 def test_untouched_properties_stay_byte_for_byte(content, data):
     entity = stored(**content)
@@ -267,7 +267,7 @@ def apply(model, operation):
             model[to] = model.pop(name)
 
 
-@settings(max_examples=at_most(40))
+@settings(max_examples=of_usual(40))
 @given(strategies.properties)
 def test_an_empty_edit_changes_no_byte(content):
     entity = stored(**content)

@@ -9,7 +9,7 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge
 from storage.editing.document import DocumentFault, InvalidDocument, read, write
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.strategies import properties
 
 KEY = EntityKey("", "a'\"é🦊")
@@ -21,7 +21,7 @@ VALUES = {
 }
 
 
-@settings(max_examples=at_most(50))
+@settings(max_examples=of_usual(50))
 @given(properties)
 @example(VALUES)
 def test_is_exact_there_and_back(values):

@@ -31,7 +31,7 @@ from storage.editing.filters.builder import (
     to_text,
 )
 from tests import strategies
-from tests.examples import at_most
+from tests.examples import of_usual
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 AND, OR = Connective.AND, Connective.OR
@@ -225,7 +225,7 @@ def groups(draw_from, depth, negatable=True):
     )
 
 
-@settings(max_examples=at_most(40))
+@settings(max_examples=of_usual(40))
 @given(groups(GROUP_DEPTH_LIMIT, negatable=False))
 def test_q1_rows_to_text_to_rows_is_identity(rows):
     written = to_text(rows)
@@ -254,7 +254,7 @@ def branches(inner):
     return st.builds(And, operands) | st.builds(Or, operands) | st.builds(Not, inner)
 
 
-@settings(max_examples=at_most(40))
+@settings(max_examples=of_usual(40))
 @given(st.recursive(leaves, branches, max_leaves=8))
 def test_q1_drawn_rows_compile_to_the_original_filter(tree):
     rows = to_rows(tree)

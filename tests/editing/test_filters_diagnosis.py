@@ -16,7 +16,7 @@ from storage.editing.filters.diagnostics import NO_SCHEMA, Schema, Severity
 from storage.editing.filters.highlight import highlight_filter
 from storage.editing.filters.lint import WARNING_LIMIT
 from tests.cost import costs_less_than
-from tests.examples import at_most
+from tests.examples import of_usual
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 
@@ -233,7 +233,7 @@ words = (
 odd_texts = st.text(alphabet="AB '\"()=<&|!,5L-eq{}\u201c\u2019😀\x00\ud800") | st.text()
 
 
-@settings(max_examples=at_most(50))
+@settings(max_examples=of_usual(50))
 @given(
     st.lists(st.sampled_from([*words.split(), "contains(A,'x')", "datetime", "2024-01-01"])).map(" ".join)
     | odd_texts

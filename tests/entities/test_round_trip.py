@@ -13,7 +13,7 @@ from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.tabular.pasted import PasteOptions, read
 from tests.domain.test_edm import same
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.strategies import keys, properties
 
 HALF = re.compile("[\ud800-\udfff]")
@@ -43,14 +43,14 @@ def check(pasted_rows, entity):
         assert same(row.entity.properties[name], value)
 
 
-@settings(max_examples=at_most(50))
+@settings(max_examples=of_usual(50))
 @given(st.builds(EntityKey, keys, keys), without_halves)
 def test_typed_csv(key, found):
     check(pasted(ExportFormat.TYPED_CSV, Entity(key, found)), Entity(key, found))
 
 
 @pytest.mark.parametrize("format_", [ExportFormat.JSON, ExportFormat.NDJSON])
-@settings(max_examples=at_most(50))
+@settings(max_examples=of_usual(50))
 @given(key=st.builds(EntityKey, keys, keys), found=properties)
 def test_json(format_, key, found):
     check(pasted(format_, Entity(key, found)), Entity(key, found))

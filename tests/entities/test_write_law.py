@@ -65,7 +65,7 @@ from storage.sql.statement import Lane
 from storage.tables import tables
 from storage.undo.reverting import apply_images
 from tests import strategies
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.protocol.test_table_service import JSON, KEY, running, sender
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -997,7 +997,7 @@ def obeys(machine, world, examples):
     """Run a machine against a table."""
     machine = type(machine.__name__, (machine,), {"world": world, "numbers": itertools.count()})
     run_state_machine_as_test(
-        machine, settings=hypothesis_settings(max_examples=at_most(examples), stateful_step_count=25)
+        machine, settings=hypothesis_settings(max_examples=of_usual(examples), stateful_step_count=25)
     )
 
 

@@ -32,7 +32,7 @@ from storage.inspector import Facts, Key, ManagedAccount, Mistake, Report, Repor
 from storage.inspector.sentences import describe
 from tests import mistakes
 from tests.cost import costs_less_than
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.mistakes import (
     ACCOUNT,
     ACCOUNT_TOKEN,
@@ -127,7 +127,7 @@ OF_KEYS_AND_LINES = {
 
 
 @given(table_tokens, st.sampled_from([case for case in mistakes.OF_TOKENS if case[0] in OF_KEYS_AND_LINES]))
-@settings(max_examples=at_most(40))
+@settings(max_examples=of_usual(40))
 def test_names_the_mistake_whatever_the_token_says(fields, case):
     mistake, make = case
     assert mistake in found(make(fields), account=ACCOUNT)
@@ -500,7 +500,7 @@ def test_reads_curl_in_every_shell(command):
 
 
 @given(st.text(max_size=200) | st.from_regex(r"(curl |GET |sv=|AccountName=)[ -~\n]{0,200}", fullmatch=True))
-@settings(max_examples=at_most(40))
+@settings(max_examples=of_usual(40))
 def test_whatever_is_pasted_is_answered(text):
     report = inspect(text, FACTS)
     assert isinstance(report, Report | UnreadableText)

@@ -22,7 +22,7 @@ from storage.protocol.accept import Format
 from storage.protocol.atom import read_object, write_entity, write_page
 from storage.protocol.json_format import Context, read_entity, read_new_entity
 from tests.cost import costs_less_than
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.strategies import keys, names, properties, values
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -277,7 +277,7 @@ def is_xml(text):
     )
 
 
-@settings(max_examples=at_most(50))
+@settings(max_examples=of_usual(50))
 @given(
     keys.filter(is_xml),
     keys.filter(is_xml),

@@ -14,7 +14,7 @@ from storage.domain.values.encoding import write
 from storage.protocol.accept import Format
 from storage.protocol.json_format import Context, read_entity, read_new_entity, read_object, write_entity
 from tests.cost import costs_less_than
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.strategies import keys, properties
 
 KEY = EntityKey("p", "r")
@@ -216,7 +216,7 @@ def test_the_timestamp_and_the_etag_are_the_same_instant(level, ticks, expected)
         assert members["odata.etag"] == f"W/\"datetime'{expected.replace(':', '%3A')}'\""
 
 
-@settings(max_examples=at_most(50))
+@settings(max_examples=of_usual(50))
 @given(keys, keys, properties, st.sampled_from(JSON))
 def test_whatever_is_stored_can_be_written(partition_key, row_key, drawn, level):
     key = EntityKey(partition_key, row_key)

@@ -12,7 +12,7 @@ from storage.domain.entities.members import read_values
 from storage.domain.values import dialects
 from storage.domain.values.kinds import AccountKind
 from storage.protocol.json_format import read_entity, read_new_entity, read_object
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.protocol.test_plans import jsons, members
 
 KINDS = st.sampled_from(list(AccountKind))
@@ -70,7 +70,7 @@ def check(text, kind):
     return result
 
 
-@settings(max_examples=at_most(50))
+@settings(max_examples=of_usual(50))
 @given(members(), st.data(), KINDS, SEPARATORS)
 def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
     assume(learn(found, kind))
@@ -80,7 +80,7 @@ def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
 
 
 @pytest.mark.parametrize("kind", AccountKind)
-@settings(max_examples=at_most(40))
+@settings(max_examples=of_usual(40))
 @given(data=st.data(), separators=st.sampled_from([(",", ":"), (", ", ": ")]))
 def test_usual_values_of_all_types_are_recognized(kind, data, separators):
     assert learn(USUAL, kind)

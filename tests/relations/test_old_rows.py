@@ -15,7 +15,7 @@ from storage.sql import pages, relations
 from storage.sql.content import with_annotations
 from storage.sql.django import execute, fetch, run
 from tests import strategies
-from tests.examples import at_most
+from tests.examples import of_usual
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,7 +42,7 @@ def read(table, key=KEY):
 
 
 @given(strategies.properties)
-@settings(max_examples=at_most(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=of_usual(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_an_old_row_reads_and_becomes_like_any_other(table, properties):
     relation = relations.relation_of(table)
     execute(f"DELETE FROM {relation}")

@@ -24,7 +24,7 @@ from storage.sql.past import Past
 from storage.sql.record import Record, segment_name
 from storage.sql.statement import Lane, Statement
 from tests import strategies
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 OTHER_ID = TABLE_ID + 1
@@ -111,7 +111,7 @@ def written(properties):
 
 
 @given(SIDES, st.sampled_from(AccountKind), st.sets(st.sampled_from(DifferenceKind)), st.integers(1, 3))
-@settings(max_examples=at_most(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=of_usual(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_compares_as_the_model_does(relation, other, drawn, kind, kinds, top):
     left, right = sides_of(drawn)
     expected = {}
@@ -168,7 +168,7 @@ def state(relation):
 
 
 @given(WRITES, WRITES, WRITES)
-@settings(max_examples=at_most(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=of_usual(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_table_at_two_moments(relation, first, second, third):
     """The differences are those of the states, whether only changed rows are read or all of both."""
     with suppress(Undone), transaction.atomic():

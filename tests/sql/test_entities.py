@@ -31,7 +31,7 @@ from storage.entities.entities import query as query_entities
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run, walk
 from storage.sql.statement import Lane, Statement
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 from tests.strategies import keys, names, properties
 
@@ -40,7 +40,7 @@ SIZE_LIMIT = AccountKind.STORAGE.entity_size_limit
 KEY = EntityKey("p", "r")
 
 examples = settings(
-    max_examples=at_most(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=of_usual(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -31,7 +31,7 @@ from storage.domain.values.encoding import escape, project
 from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator
 from storage.editing.filters.builder import to_text as rows_to_text
 from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, INDEXED_TIME, Condition, compile
-from tests.examples import at_most
+from tests.examples import of_usual
 
 NUMBERS = (Edm.INT32, Edm.INT64, Edm.DOUBLE)
 INTEGERS = [0, 1, -1, 5, 100, 2**31 - 1, -(2**31), 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)]
@@ -302,7 +302,7 @@ leaves = comparisons | st.builds(Constant, st.booleans()) | matches | st.builds(
 
 @given(st.recursive(leaves, branches, max_leaves=12))
 @settings(
-    max_examples=at_most(60),
+    max_examples=of_usual(60),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_every_combination_selects_what_it_should(cursor, tree):

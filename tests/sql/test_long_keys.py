@@ -23,7 +23,7 @@ from storage.sql import background, batch, entities, estimates, pages, relations
 from storage.sql.django import execute, fetch, run, run_in_lane, walk
 from storage.sql.estimates import ScanKind
 from storage.sql.lanes import Lanes
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 
@@ -140,7 +140,7 @@ KEYS = st.builds(EntityKey, st.sampled_from(BASES), st.sampled_from(BASES))
     st.none() | KEYS,
 )
 @settings(
-    max_examples=at_most(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=of_usual(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_long_and_short_keys_are_read_in_one_order(relation, apply, content, stored, top, condition, start):
     """Their writes are in tests/entities/test_write_law.py."""

@@ -21,7 +21,7 @@ from storage.sql.history import Recorder
 from storage.sql.past import Past, as_of
 from storage.sql.record import Record, segment_name
 from tests import strategies
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 LONG = EntityKey("a", "字" * 1000)  # longer than an index entry has room for
@@ -163,7 +163,7 @@ class Journal:
 
 @example([(("upsert", LONG, {}), "all"), (("delete", LONG, None), "all"), (("insert", LONG, {}), "all")])
 @settings(
-    max_examples=at_most(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=of_usual(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(st.tuples(writes, st.sampled_from(list(READS))), max_size=20))
 def test_any_history(relation, several):

@@ -10,7 +10,7 @@ from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.sql.django import fetch
 from tests import strategies
-from tests.examples import at_most
+from tests.examples import of_usual
 
 VALUES = {
     "String": [
@@ -79,7 +79,7 @@ def paired(value):
 
 
 @settings(
-    max_examples=at_most(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=of_usual(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(strategies.properties)
 def test_any_properties(db, properties):

@@ -17,7 +17,7 @@ from storage.tabular.encodings import ENCODINGS
 from storage.tabular.file import RowFile
 from storage.tabular.layout import MOST_COLUMNS, FileRefused, Wishes
 from storage.tabular.mapping import ColumnMapping
-from tests.examples import at_most
+from tests.examples import of_usual
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 MAPPING = ColumnMapping("{PartitionKey}", "{RowKey}")
@@ -86,7 +86,7 @@ def test_undamaged_files_are_read(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=at_most(30))
+@settings(max_examples=of_usual(30))
 @given(data=st.data())
 def test_damaged_files_are_refused_with_a_sentence_or_read(name, data):
     content = bytearray(content_of(name))

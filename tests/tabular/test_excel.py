@@ -18,7 +18,7 @@ from storage.tabular.layout import FileFormat, FileRefused, Wishes
 from storage.tabular.rejects import Fault
 from storage.tabular.writing import UnexpectedProperty
 from tests.domain.test_edm import same
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.tabular.test_round_trip import check, entities, stored
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -204,7 +204,7 @@ def can_hold(value):
     )
 
 
-@hypothesis.settings(max_examples=at_most(30))
+@hypothesis.settings(max_examples=of_usual(30))
 @given(expected=entities)
 def test_a_round_trip_loses_nothing(expected):
     for entity in expected:

@@ -30,7 +30,7 @@ from storage.tabular.pasted import PasteOptions
 from storage.tabular.rejects import RejectWriter
 from storage.tabular.report import EXAMPLES, ColumnUse, FileReport
 from storage.tabular.writing import value_text
-from tests.examples import at_most
+from tests.examples import of_usual
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 
@@ -247,7 +247,7 @@ def require_csv(result, data):
         assert name.strip() or uses or not result.entities
 
 
-@hypothesis.settings(max_examples=at_most(60))
+@hypothesis.settings(max_examples=of_usual(60))
 @given(csv_files(), st.sampled_from(OnMisfit), SAMPLED)
 def test_csv(file, on_misfit, sampled):
     data, delimiter = file
@@ -255,7 +255,7 @@ def test_csv(file, on_misfit, sampled):
     require_csv(read(data.encode(), wishes, on_misfit, sampled), data)
 
 
-@hypothesis.settings(max_examples=at_most(60))
+@hypothesis.settings(max_examples=of_usual(60))
 @given(csv_files(["PartitionKey", "RowKey"]))
 def test_pasted_text(file):
     data, _delimiter = file
@@ -303,7 +303,7 @@ def require_objects(result, written):
                 account_for(result, line, name, text, is_json=True)
 
 
-@hypothesis.settings(max_examples=at_most(60))
+@hypothesis.settings(max_examples=of_usual(60))
 @given(st.lists(objects(), min_size=1, max_size=6), st.sampled_from(OnMisfit), SAMPLED)
 def test_ndjson(rows, on_misfit, sampled):
     data = "".join(write_object(it) + "\n" for it in rows)
@@ -311,7 +311,7 @@ def test_ndjson(rows, on_misfit, sampled):
     require_objects(result, dict(enumerate(rows, 1)))
 
 
-@hypothesis.settings(max_examples=at_most(40))
+@hypothesis.settings(max_examples=of_usual(40))
 @given(st.lists(objects(), min_size=1, max_size=6), st.sampled_from(OnMisfit), st.booleans())
 def test_json(rows, on_misfit, is_page):
     data = "[\n" + ",\n".join(map(write_object, rows)) + "]"
@@ -325,7 +325,7 @@ def test_json(rows, on_misfit, is_page):
     assert not is_page or beside >= {"odata.metadata", "total", "odata.nextLink"}
 
 
-@hypothesis.settings(max_examples=at_most(40))
+@hypothesis.settings(max_examples=of_usual(40))
 @given(objects())
 def test_a_json_object_alone(members):
     hypothesis.assume(not any(name == "value" for name, _ in members))
@@ -368,7 +368,7 @@ def tables(draw):
     return pyarrow.Table.from_arrays(columns, names)
 
 
-@hypothesis.settings(max_examples=at_most(40))
+@hypothesis.settings(max_examples=of_usual(40))
 @given(tables(), st.sampled_from(OnMisfit))
 def test_parquet(table, on_misfit):
     import pyarrow.parquet

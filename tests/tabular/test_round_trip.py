@@ -19,7 +19,7 @@ from storage.tabular.layout import FileFormat, Layout, Wishes
 from storage.tabular.mapping import ColumnMapping
 from storage.tabular.writing import ExportFormat
 from tests.domain.test_edm import same
-from tests.examples import at_most
+from tests.examples import of_usual
 from tests.strategies import keys, properties, texts
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
@@ -51,7 +51,7 @@ def check(data, expected, format_, **mapping):
         (ExportFormat.NDJSON, False),
     ],
 )  # fmt: skip
-@hypothesis.settings(max_examples=at_most(20))
+@hypothesis.settings(max_examples=of_usual(20))
 @given(expected=entities)
 def test_text(format_, escapes, expected):
     names = list(dict.fromkeys(name for entity in expected for name in entity.properties))
@@ -60,7 +60,7 @@ def test_text(format_, escapes, expected):
     check(text.encode(errors="surrogatepass"), expected, format_, unescapes_formulas=escapes)
 
 
-@hypothesis.settings(max_examples=at_most(20))
+@hypothesis.settings(max_examples=of_usual(20))
 @given(expected=entities)
 def test_parquet(expected):
     pytest.importorskip("pyarrow")

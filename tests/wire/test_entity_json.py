@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import strategies
-from tests.examples import at_most
+from tests.examples import of_usual
 
 from . import batches
 from .client import Connection, Endpoint, Reply, write
@@ -191,7 +191,7 @@ def table(request: pytest.FixtureRequest, connection: Connection, endpoint: Endp
 
 
 @given(ENTITIES, ENTITIES)
-@settings(max_examples=at_most(EXAMPLES), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=of_usual(EXAMPLES), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_an_entity_is_answered_as_the_service_writes_it(
     table: Table, first: dict[str, Value], second: dict[str, Value]
 ) -> None:
