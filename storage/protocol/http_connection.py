@@ -242,7 +242,8 @@ class HttpConnection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._fields.append((name.lower(), value))
+        # the parser drops the blanks before a value only: https://www.rfc-editor.org/rfc/rfc9112#section-5
+        self._fields.append((name.lower(), value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
         if self._pending > MAX_HEAD and self._head_size() > MAX_HEAD:

@@ -178,6 +178,11 @@ async def test_keeps_headers_in_order_and_values_as_they_were_sent(talk):
     assert b"x-headers: " + repr(headers).encode() in received
 
 
+async def test_drops_blanks_around_the_value_of_a_header(talk):
+    received = await talk(b"GET / HTTP/1.1\r\nHost: h \r\nX-A:\t b; C \t \r\nX-B: \t\r\n\r\n", LAST)
+    assert b"x-headers: " + repr([(b"host", b"h"), (b"x-a", b"b; C"), (b"x-b", b"")]).encode() in received
+
+
 async def test_asks_for_a_body_that_waits_for_it(talk):
     for path in (b"/t", b"/early"):
         head = b"POST %b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n" % path
