@@ -61,7 +61,8 @@ def _read(variable: str, url: str) -> dict[str, str]:
     given = {name: str(value) for name, value in parts.items() if value is not None}
     if not re.fullmatch("[0-9,]*", given.get("port", "")):
         raise Refusal(f"{variable} has a port that is not a number; {_ESCAPES}")
-    return {"application_name": APPLICATION, **PROMPT, **given}
+    # a role may have another encoding, in which texts of other languages cannot be sent
+    return {"application_name": APPLICATION, **PROMPT, **given, "client_encoding": "UTF8"}
 
 
 _ESCAPES: Final = (

@@ -40,6 +40,24 @@ _FIRST_WITH_RECORDED: Final = ("storage", "0036_one_record")  # before it, chang
 _LOCK_TIMEOUT: Final = "2s"
 _LOCK_PAUSE: Final = 1.0  # seconds in which they go on
 
+# Limits of a role are meant for requests.
+_WITHOUT_LIMITS: Final = "SELECT set_config(name, '0', %s) FROM pg_settings WHERE name = ANY(%s)"
+
+# settings that a role may have, or a database, with the value that works
+_NEEDED_SETTINGS: Final = """
+SELECT 'standard_conforming_strings', 'off, which changes what texts mean', 'on'
+WHERE current_setting('standard_conforming_strings') = 'off'
+UNION ALL
+SELECT 'search_path', current_setting('search_path') || ', in which there is no schema for tables', 'public'
+WHERE coalesce(current_schema(), 'pg_catalog') = 'pg_catalog'
+"""
+
+# A database that has tables goes on, and doctor says what it lacks.
+_WRONG_ENCODING: Final = """
+SELECT current_database(), current_setting('server_encoding')
+WHERE current_setting('server_encoding') <> 'UTF8' AND to_regclass('django_migrations') IS NULL
+"""
+
 _UPGRADE: Final = "Start the server, or run: tablero upgrade"
 
 
@@ -82,6 +100,12 @@ def _alone(say: Callable[[str], None]) -> Iterator[None]:
     if settings.OPTIONS.database_url:
         refuse_transaction_pool(settings.LANES_CONNINFO)
     with _connected() as conn:
+        for name, encoding in conn.execute(_WRONG_ENCODING).fetchall():
+            raise Refusal(
+                f"The database {name} has the encoding {encoding}, which lacks letters. Create one with UTF8:"
+                f" CREATE DATABASE {name} OWNER {conn.info.user} ENCODING 'UTF8' TEMPLATE template0"
+            )
+        conn.execute(_WITHOUT_LIMITS, [False, ["idle_session_timeout", "lock_timeout", "statement_timeout"]])
         taken = conn.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
         if taken != (True,):
             say("Waiting for another server, which prepares the same database ...")
@@ -95,13 +119,23 @@ def _alone(say: Callable[[str], None]) -> Iterator[None]:
 def _connected(conninfo: str | None = None) -> Iterator[psycopg.Connection]:
     try:
         conn = psycopg.connect(
-            conninfo or settings.LANES_CONNINFO, autocommit=True, connect_timeout=CONNECT_TIMEOUT
+            conninfo or settings.LANES_CONNINFO,
+            autocommit=True,
+            connect_timeout=CONNECT_TIMEOUT,
+            client_encoding="UTF8",
         )
     except psycopg.OperationalError as error:
+        reason = _reason(error)
         hint = " Check that it runs, and DATABASE_URL." if settings.OPTIONS.database_url else ""
-        raise Refusal(f"The database cannot be reached: {_reason(error)}{hint}") from None
+        if reason.endswith("session is read-only"):
+            hint = (
+                ". It is a standby, or default_transaction_read_only is on for the role or the database. Name the"
+                " primary, or turn it off."
+            )
+        raise Refusal(f"The database cannot be reached: {reason}{hint}") from None
     with conn:
         _check_version(conn.info.server_version)
+        _check_settings(conn)
         yield conn
 
 
@@ -136,6 +170,14 @@ def _check_version(version: int) -> None:
         raise Refusal(
             f"The server at DATABASE_URL is PostgreSQL {version // 10000};"
             f" Tablero needs {OLDEST_POSTGRESQL // 10000} or newer."
+        )
+
+
+def _check_settings(conn: psycopg.Connection) -> None:
+    for name, value, needed in conn.execute(_NEEDED_SETTINGS, prepare=False).fetchall():
+        raise Refusal(
+            f"The role {conn.info.user} has {name} {value}. Tablero needs another one:"
+            f" ALTER ROLE {conn.info.user} SET {name} = {needed}"
         )
 
 
@@ -210,6 +252,7 @@ def _migrate_once(*, has_own_postgresql: bool) -> None:
         return
     try:
         with transaction.atomic():  # a process that is killed leaves nothing behind
+            fetch(_WITHOUT_LIMITS, True, ["statement_timeout", "transaction_timeout"])
             execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
             if has_own_postgresql and not database_version.applied_migrations():
                 initial_schema.create()

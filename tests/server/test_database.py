@@ -2,6 +2,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from storage.server import database, options
+from storage.server.backups import programs
 from storage.server.refusal import Refusal
 
 URL = "postgresql://ada:p%40ss@db.example.org:6432/tables?sslmode=require&options=-c%20work_mem%3D8MB"
@@ -18,6 +19,12 @@ def test_elsewhere_by_url():
     assert (result["USER"], result["PASSWORD"]) == ("ada", "p@ss")
     assert (result["HOST"], result["PORT"], result["NAME"]) == ("db.example.org", "6432", "tables")
     assert result["OPTIONS"]["sslmode"] == "require"
+
+
+def test_elsewhere_in_an_encoding_that_can_send_every_text():
+    environ = {"DATABASE_URL": f"{URL}&client_encoding=LATIN1"}
+    assert conninfo_to_dict(database.conninfo(options.read(environ)))["client_encoding"] == "UTF8"
+    assert programs.environment(options.read(environ))["PGCLIENTENCODING"] == "UTF8"
 
 
 def test_relaxed_durability_beside_own_options():

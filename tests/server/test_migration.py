@@ -1,5 +1,8 @@
 """Servers and commands on a database of another version."""
 
+import re
+import threading
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -10,13 +13,14 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from psycopg.conninfo import make_conninfo
 
 from storage.accounts import accounts
 from storage.health import database_version
 from storage.relations import table_relations
 from storage.server import migration
 from storage.server.refusal import Refusal
-from storage.sql.django import execute
+from storage.sql.django import execute, fetch
 from storage.sql.notify import LISTENER
 from storage.tables import tables
 from tests.live_server import ROOT
@@ -175,6 +179,88 @@ def test_a_role_that_does_not_own_the_database():
     assert str(refusal.value).startswith(
         f"The role {role} may not create tables in the database test_tablero."
     )
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        (
+            "standard_conforming_strings=off",
+            "has standard_conforming_strings off, which changes what texts mean",
+        ),
+        ("search_path=nowhere", "has search_path nowhere, in which there is no schema for tables"),
+        ("search_path=pg_catalog,public", "has search_path pg_catalog,public, in which"),
+    ],
+)
+def test_refuses_settings_of_the_role_that_it_cannot_work_with(monkeypatch, setting, sentence):
+    conninfo = make_conninfo(settings.LANES_CONNINFO, options=f"-c {setting}")
+    monkeypatch.setattr(settings, "LANES_CONNINFO", conninfo)
+    name = setting.partition("=")[0]
+    with pytest.raises(Refusal, match=f"{re.escape(sentence)}.*ALTER ROLE .* SET {name} "):
+        migration.prepare(settings.OPTIONS, print)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_refuses_a_new_database_that_cannot_hold_every_text(monkeypatch, encoding):
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as owner:
+        owner.execute(
+            f"CREATE DATABASE narrow ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+        try:
+            conninfo = make_conninfo(settings.LANES_CONNINFO, dbname="narrow")
+            monkeypatch.setattr(settings, "LANES_CONNINFO", conninfo)
+            with pytest.raises(Refusal, match=f"The database narrow has the encoding {encoding}.*UTF8"):
+                migration.prepare(settings.OPTIONS, print)
+        finally:
+            owner.execute("DROP DATABASE narrow WITH (FORCE)")
+
+
+def test_no_time_limit_of_the_role_ends_an_upgrade(monkeypatch):
+    limits = ["statement_timeout", "transaction_timeout"]
+    call_command("migrate", "storage", BEFORE_LAST, verbosity=0)
+    said = {}
+
+    def migrate(*arguments, **options):
+        said.update(fetch("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", limits))
+        call_command(*arguments, **options)
+
+    monkeypatch.setattr(migration, "call_command", migrate)
+    for name in limits:
+        execute(f"SET {name} = '1min'")
+    try:
+        migration._migrate(print)
+    finally:
+        for name in limits:
+            execute(f"RESET {name}")
+    assert said == dict.fromkeys(limits, "0")
+
+
+def test_no_time_limit_of_the_role_ends_the_turn_of_a_server(monkeypatch):
+    given = "-c idle_session_timeout=500 -c lock_timeout=200 -c statement_timeout=200"
+    said = []
+
+    def say(text):
+        said.append(text)
+        threading.Timer(0.4, holder.close).start()
+
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as holder:
+        holder.execute("SELECT pg_advisory_lock(%s)", [migration.LOCK])
+        monkeypatch.setattr(settings, "LANES_CONNINFO", make_conninfo(settings.LANES_CONNINFO, options=given))
+        with migration._alone(say):
+            time.sleep(0.8)
+    assert said == ["Waiting for another server, which prepares the same database ..."]
+
+
+def test_says_why_a_session_is_read_only(monkeypatch):
+    conninfo = make_conninfo(
+        settings.LANES_CONNINFO,
+        options="-c default_transaction_read_only=on",
+        target_session_attrs="read-write",
+    )
+    with pytest.raises(
+        Refusal, match=r"session is read-only\. It is a standby, or default_transaction_read_only"
+    ):
+        migration.refuse_transaction_pool(conninfo)
 
 
 def test_names_the_host_and_port_that_cannot_be_reached():
