@@ -10,6 +10,7 @@ from storage.core import registry
 from storage.domain.access.actor import ActorKind
 from storage.models import Activity
 from storage.rest.answers import TypedSerializer
+from storage.rest.fields import PeriodField
 from storage.rest.paging import PageParameters
 
 
@@ -19,8 +20,8 @@ class ActivityParameters(PageParameters):
     )
     table = serializers.CharField(default="", max_length=63, help_text="Only activity on this table.")
     user = serializers.CharField(default="", max_length=150, help_text="Part of the user's name.")
-    since = serializers.DateTimeField(default=None, help_text="At or after this time.")
-    until = serializers.DateTimeField(default=None, help_text="Before this time.")
+    since = PeriodField(default=None, help_text="At or after this time.")
+    until = PeriodField(default=None, help_text="Before this time.")
 
 
 class ActorSerializer(TypedSerializer):

@@ -24,6 +24,7 @@ from storage.domain.translation import mark as _
 
 HISTORY_DAYS_LIMIT: Final = 366
 LEAST_HISTORY: Final = 16 << 20  # bytes
+MOST_HISTORY: Final = 1 << 50  # bytes; the column has room for more
 
 
 # label, and what the activity log calls it
@@ -165,9 +166,10 @@ _ALL: Final = (
         int,
         "What they may take on disk; null: a share of it.",
         least=LEAST_HISTORY,
+        most=MOST_HISTORY,
         unit=1 << 20,
         is_nullable=True,
-        refusal=Reason.HISTORY_BYTES.of(least=LEAST_HISTORY >> 20),
+        refusal=Reason.HISTORY_BYTES.of(least=LEAST_HISTORY >> 20, most=MOST_HISTORY >> 20),
         label=_("Limit in MB"),
         explanation=_("The oldest changes are deleted first. Leave blank for automatic."),
         section="history",

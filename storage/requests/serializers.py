@@ -16,13 +16,13 @@ from storage.models import RecordedRequest
 from storage.requests import explanations
 from storage.requests.requests import RequestClass
 from storage.rest.answers import OPTIONAL, TypedSerializer
-from storage.rest.fields import QueryParameters
+from storage.rest.fields import PeriodField, QueryParameters
 from storage.rest.paging import PageParameters
 
 
 class PeriodParameters(QueryParameters):
-    since = serializers.DateTimeField(default=None, help_text="At or after this time.")
-    until = serializers.DateTimeField(default=None, help_text="Before this time.")
+    since = PeriodField(default=None, help_text="At or after this time.")
+    until = PeriodField(default=None, help_text="Before this time.")
 
 
 class RequestParameters(PageParameters, PeriodParameters):

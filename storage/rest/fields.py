@@ -101,9 +101,21 @@ class InstantField(serializers.DateTimeField):
             moment = datetime.fromisoformat(value).astimezone(UTC)
         except (ValueError, OverflowError):
             self.fail("invalid", format="2026-11-30T18:00:00Z")
-        if not 1970 <= moment.year <= 9998:
-            self.fail("overflow")
-        return moment
+        return _check_year(self, moment)
+
+
+class PeriodField(serializers.DateTimeField):
+    """Start or end of a period in a query, in UTC unless it has an offset."""
+
+    def to_internal_value(self, value: Any) -> datetime:
+        return _check_year(self, super().to_internal_value(value))
+
+
+def _check_year(field: serializers.Field, moment: datetime) -> datetime:
+    """Return a time that others can be computed from; raises ValidationError."""
+    if not 1970 <= moment.year <= 9998:
+        field.fail("overflow")
+    return moment
 
 
 @extend_schema_field({"type": "string", "pattern": "^[0-9]{1,6}[mhdw]$"})

@@ -24,7 +24,7 @@ class UndoSerializer(StrictSerializer):
     """Conditions on the changes to undo; all must match."""
 
     ids = serializers.ListField(
-        child=StrictIntegerField(min_value=1),
+        child=StrictIntegerField(min_value=1, max_value=2**63 - 1),
         default=list,
         max_length=1000,
         help_text="Numbers of single changes, as in the change feed.",

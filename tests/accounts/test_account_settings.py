@@ -313,7 +313,12 @@ def test_the_history_is_a_setting_in_megabytes(visit, account):
         ("Days to keep", "7", "30"),
         ("Limit in MB", None, "32"),
     ]
-    for wrong in ({"history_days": "367"}, {"history_days": ""}, {"history_bytes": "15"}):
+    for wrong in (
+        {"history_days": "367"},
+        {"history_days": ""},
+        {"history_bytes": "15"},
+        {"history_bytes": str(1 << 44)},
+    ):
         assert alice.post(SETTINGS, {**chosen, **wrong}).status_code == 422
     assert alice.post(SETTINGS, {**chosen, "history_bytes": ""}).status_code == 302
     account.refresh_from_db()

@@ -81,6 +81,7 @@ def test_refusals(call, mistake):
         ({}, "Select the changes"),
         ({"dry_run": True}, "Select the changes"),
         ({"ids": ["1"]}, "integer"),
+        ({"ids": [2**63]}, "less than or equal to"),
         ({"request": "x"}, "UUID"),
         ({"from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}, "after from"),
         ({"since": "2026-01-02T00:00:00Z"}, "Unknown member"),
