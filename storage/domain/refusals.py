@@ -25,7 +25,7 @@ class Reason(AnyReason):
     ACCOUNT_BUSY = _("The account %(account)s is being created or deleted. Try again when that is done.")
     ACCOUNT_EXPIRED = _("The account %(account)s has expired. Extend its lifetime first.")
     HISTORY_DAYS = _("The history of an account is kept for 0 to %(most)s days.")
-    HISTORY_BYTES = _("The history of an account may take %(least)s MiB or more.")
+    HISTORY_BYTES = _("The history of an account may take %(least)s to %(most)s MiB.")
     UNKNOWN_CONSISTENCY = "The consistency level must be one of %(levels)s."
     UNKNOWN_STRICTNESS = "The strictness must be one of %(values)s."
     STALENESS = _("Reads may be behind by 1 to %(most)s seconds.")
@@ -89,6 +89,7 @@ class Reason(AnyReason):
 
     # notices
     NO_NOTICE_KIND = "There is no kind of notice named %(kind)s here."
+    NO_NOTICE_THRESHOLD = "Notices of the kind %(kind)s have no threshold."
     NOTICE_THRESHOLD = "The threshold of %(kind)s must be between %(least)s and %(most)s."
     WEBHOOK_URL = _(
         "The URL of a webhook must begin with https:// or http://, with a host and without a user name."

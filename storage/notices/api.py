@@ -26,6 +26,7 @@ from storage.rest.views import ApiViewSet
 _FIELDS: Final[Mapping[AnyReason, str]] = {
     Reason.WEBHOOK_URL: "/url",
     Reason.NO_NOTICE_KIND: "/kind",
+    Reason.NO_NOTICE_THRESHOLD: "/threshold",
     Reason.NOTICE_THRESHOLD: "/threshold",
 }
 

@@ -78,10 +78,15 @@ def find(account: Account | None, kind: str) -> Rule | None:
 
 def check(kind: NoticeKind, threshold: float | None) -> None:
     """Raise RuleError for a threshold out of range, or one that the kind does not have."""
+    if threshold is None:
+        return
     bounds = kind.condition.threshold
-    if threshold is not None and (bounds is None or not bounds.least <= threshold <= bounds.most):
-        least, most = (bounds.least, bounds.most) if bounds else (0, 0)
-        raise RuleError(Reason.NOTICE_THRESHOLD, kind=str(kind), least=f"{least:g}", most=f"{most:g}")
+    if bounds is None:
+        raise RuleError(Reason.NO_NOTICE_THRESHOLD, kind=str(kind))
+    if not bounds.least <= threshold <= bounds.most:
+        raise RuleError(
+            Reason.NOTICE_THRESHOLD, kind=str(kind), least=f"{bounds.least:g}", most=f"{bounds.most:g}"
+        )
 
 
 @transaction.atomic

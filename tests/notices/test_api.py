@@ -107,6 +107,11 @@ def test_rules(call, notices):
     assert max_("PUT", path, {"threshold": 5}).json()["threshold"] == 5
     assert max_("PUT", path, {"enabled": False}).json() == {**rules["errors.high"], "enabled": False}
     check(max_("PUT", path, {"threshold": 101}), 400)
+    refused = max_("PUT", "accounts/acme/notice-rules/job.failed", {"threshold": 5})
+    assert (refused.status_code, refused.json()["errors"][0]) == (
+        400,
+        {"pointer": "#/threshold", "detail": "Notices of the kind job.failed have no threshold."},
+    )
     check(max_("PUT", "accounts/acme/notice-rules/backup.missing", {}), 404)
     check(call("eve")("PUT", path, {}), 403)
     ada = call("ada")
