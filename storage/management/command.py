@@ -1,6 +1,7 @@
 """The base classes of the commands."""
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -38,6 +39,18 @@ def _existing(name: str, account: Account | None) -> Account:
 def find_table(account: str, name: str) -> Table:
     """Return a table; raises CommandError for an unknown account and ResourceNotFound for an unknown table."""
     return tables.get(find_account(account), name)
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Return a type of arguments that are whole numbers within bounds."""
+    bounds = f"from {least}" if most is None else f"from {least} to {most}"
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least or (most is not None and int(text) > most):
+            raise argparse.ArgumentTypeError(f"must be a number {bounds}")
+        return int(text)
+
+    return read
 
 
 class TableroCommand(BaseCommand):

@@ -51,3 +51,18 @@ def test_refuses(run, arguments):
     with pytest.raises(CommandError):
         run(*arguments.split())
     assert not ApiToken.objects.exists()
+
+
+@pytest.mark.parametrize("days", ["-1", "36501", "99999999", "1.5"])
+def test_refuses_a_lifetime_that_has_ended_or_never_does(run, days):
+    with pytest.raises(CommandError, match="argument --days: must be a number from 0 to 36500"):
+        run("add", "ada", "ci", "--days", days)
+    assert not ApiToken.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "n" * 65])
+def test_refuses_a_name_that_revoke_would_not_find(run, name):
+    with pytest.raises(CommandError, match="argument name: must have 1 to 64 visible characters"):
+        run("add", "ada", name)
+    run("add", "ada", "n" * 64)
+    assert run("revoke", "ada", "n" * 64) == f"Revoked {'n' * 64}.\n"

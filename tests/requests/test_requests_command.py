@@ -37,3 +37,6 @@ def test_says_what_was_refused_and_follows(account, capsys, monkeypatch):
     assert capsys.readouterr().out == ""
     with pytest.raises(CommandError, match="does not exist"):
         call_command("requests", "nowhere")
+    for limit in ("0", "-5"):
+        with pytest.raises(CommandError, match="must be a number from 1"):
+            call_command("requests", "acme", "--limit", limit)

@@ -2,7 +2,7 @@
 
 import argparse
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandError
 from django.utils import timezone
@@ -11,10 +11,19 @@ from console.models import User
 from storage.accounts import accounts
 from storage.activity.activity import command_actor
 from storage.domain.access.roles import Scope
-from storage.management.command import DatabaseCommand
+from storage.management.command import DatabaseCommand, whole_number
 from storage.models import Account
 from storage.people import api_tokens
 from storage.people.api_tokens import TokenRequest
+
+_LONGEST_DAYS: Final = 36_500
+_LONGEST_NAME: Final = 64
+
+
+def _name(text: str) -> str:
+    if not text.strip() or not text.isprintable() or len(text) > _LONGEST_NAME:
+        raise argparse.ArgumentTypeError(f"must have 1 to {_LONGEST_NAME} visible characters")
+    return text
 
 
 class Command(DatabaseCommand):
@@ -25,10 +34,15 @@ class Command(DatabaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         add = actions.add_parser("add", help="create a token; it is shown only once")
         add.add_argument("user", help="the user whose permissions it has")
-        add.add_argument("name", help="what uses the token")
-        add.add_argument("--scope", choices=list(Scope), default=Scope.READ)
+        add.add_argument("name", type=_name, help="what uses the token")
+        add.add_argument("--scope", choices=[it.value for it in Scope], default=Scope.READ.value)
         add.add_argument("--account", help="limit the token to this account")
-        add.add_argument("--days", type=int, default=90, help="days until it expires; 0 for never")
+        add.add_argument(
+            "--days",
+            type=whole_number(0, _LONGEST_DAYS),
+            default=90,
+            help="days until it expires; 0 for never",
+        )
         actions.add_parser("list", help="list all tokens that are not revoked")
         revoke = actions.add_parser("revoke", help="revoke a token")
         revoke.add_argument("user")
@@ -42,7 +56,7 @@ class Command(DatabaseCommand):
 
     def _add(self, user: str, name: str, scope: str, account: str | None, days: int, **_: Any) -> None:
         end = timezone.now() + timedelta(days=days) if days else None
-        wanted = TokenRequest(name[:64], Scope(scope), _account(account), end)
+        wanted = TokenRequest(name, Scope(scope), _account(account), end)
         secret, _token = api_tokens.issue(_user(user), wanted, by=command_actor())
         self.stdout.write(secret)
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from storage.management.command import TableroCommand
+from storage.management.command import TableroCommand, whole_number
 from storage.server.archive import drill as drills
 from storage.server.backups import backup, description, restore, sealing, stores
 
@@ -43,14 +43,14 @@ class Command(TableroCommand):
         parser.add_argument(
             "--full-every",
             metavar="N",
-            type=_positive,
+            type=whole_number(1),
             default=1,
             help="incremental, unless N - 1 have followed the last full one, or it is not possible",
         )
         parser.add_argument(
             "--keep",
             metavar="N",
-            type=_positive,
+            type=whole_number(1),
             help="delete all but the newest N full backups and the incremental ones that continue them",
         )
         parser.add_argument("--list", action="store_true", help="no new backup: list those that are there")
@@ -138,9 +138,3 @@ class Command(TableroCommand):
         if counted < len(relations):
             text += f" {len(relations) - counted} were written to during the backup and are not counted."
         self.stdout.write(f"{backup.location}: passed in {time.monotonic() - started:.1f} seconds. {text}")
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("must be a number from 1")
-    return int(text)

@@ -15,7 +15,7 @@ from storage.copies.copying import CopyOptions
 from storage.domain.values.numbers import counted
 from storage.jobs import files, jobs, running
 from storage.jobs.states import JobStatus, Wish
-from storage.management.command import DatabaseCommand, find_usable_account
+from storage.management.command import DatabaseCommand, find_usable_account, whole_number
 from storage.models import Account, Job
 from storage.remote.azurite import FILE_NAME
 from storage.remote.endpoints import looks_remote
@@ -50,7 +50,9 @@ class Command(DatabaseCommand):
         parser.add_argument(
             "--filter", default="", help="only these entities, such as \"PartitionKey eq 'se'\""
         )
-        parser.add_argument("--rate", type=int, default=0, help="entities per second, at most")
+        parser.add_argument(
+            "--rate", type=whole_number(0, 1_000_000), default=0, help="entities per second, at most"
+        )
         parser.add_argument(
             "--delete", action="store_true", help="delete what the target has and the source does not"
         )

@@ -4,7 +4,7 @@ import argparse
 import time
 from typing import Any, Final
 
-from storage.management.command import DatabaseCommand, find_account
+from storage.management.command import DatabaseCommand, find_account, whole_number
 from storage.models import RecordedRequest
 from storage.requests import explanations, requests
 from storage.requests.requests import RequestClass, RequestFilter
@@ -30,7 +30,7 @@ class Command(DatabaseCommand):
         parser.add_argument(
             "--id", default="", help="the request with this x-ms-request-id or x-ms-client-request-id"
         )
-        parser.add_argument("--limit", type=int, default=20, help="how many, default 20")
+        parser.add_argument("--limit", type=whole_number(1), default=20, help="how many, default 20")
 
     def handle(self, *args: Any, account: str | None, **options: Any) -> None:
         conditions = RequestFilter(
