@@ -66,7 +66,7 @@ def render_conflict(
     """Render the conflict; ``chosen`` are the choices so far, None on the first visit."""
     theirs = conflict.stored
     lines = _lines(base, theirs, mine, chosen)
-    mine_stored = write_stored(Entity(target.key, mine), base.timestamp)
+    mine_stored = write_stored(Entity(target.key, mine, target.kind), base.timestamp)
     context = {
         "table": target.table,
         "entity_key": target.key,
@@ -191,7 +191,7 @@ def _write(
         case Conflict():
             return render_conflict(request, target, base, mine, done, problem=_changed_again())
         case Refusal():
-            problem = problems.describe_error(done.error, Entity(target.key, mine))
+            problem = problems.describe_error(done.error, Entity(target.key, mine, target.kind))
             chosen = _chosen(request)
             return render_conflict(request, target, base, mine, edit.conflict(), chosen, problem.text)
     text = _("Inserted the entity again") if isinstance(change, Insert) else _("Saved the merged version")

@@ -8,6 +8,7 @@ from storage.domain.entities.entity import KEY_PROPERTIES, Entity, EntityKey, re
 from storage.domain.entities.masking import Mask, MaskingRule, propose
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
 from storage.entities import entities
 from storage.models import Table
 from storage.sql import django as sql
@@ -50,7 +51,9 @@ def samples(table: Table) -> list[PropertySample]:
 def masked(values: Mapping[str, EdmValue], rules: Mapping[str, MaskingRule]) -> dict[str, EdmValue]:
     """Apply masking rules to values; removed ones are missing."""
     key = EntityKey(*(str(values[name].value) if name in values else "" for name in KEY_PROPERTIES))
-    entity = Entity(key, {name: value for name, value in values.items() if name not in KEY_PROPERTIES})
+    properties = {name: value for name, value in values.items() if name not in KEY_PROPERTIES}
+    # samples of many entities together may exceed the limits of a single one
+    entity = Entity(key, properties, AccountKind.COSMOS)
     replaced = read_stored(sql.run(mask_one(Masking(rules, _SECRET), entity)))
     keys = {name: EdmValue(Edm.STRING, text) for name, text in zip(KEY_PROPERTIES, replaced.key, strict=True)}
     return {**{name: value for name, value in keys.items() if name in values}, **replaced.properties}

@@ -10,10 +10,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from console.grid import tokens
 from storage.domain.access.actor import SERVER, Actor, ActorKind
-from storage.domain.entities.changes import Delete, Update
+from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.domain.values.kinds import AccountKind
 from storage.editing import merge
 from storage.entities import edits, entities
 from storage.history import changes
@@ -22,6 +23,7 @@ from storage.relations.history import recorder
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from tests.console import markup
 from tests.console.forms import fields_of
 
@@ -518,6 +520,27 @@ def test_keeps_theirs_discards_and_saves_mine_as_new(opened):
     draft = client.post(f"{PEOPLE}entity/new/", {**fields, "action": "draft_mine"})
     client.post(f"{PEOPLE}entity/new/", fields_of(draft, rk="eva", action="save"))
     assert properties("se", "eva")["A"].value == "3"
+
+
+def test_a_conflict_within_the_wider_limits_of_a_cosmos_account(account, visit):
+    account.kind = AccountKind.COSMOS
+    account.save()
+    tables.create(account, "people")
+    values = {f"P{number:03}": EdmValue(Edm.INT32, number) for number in range(300)}
+    entity = Entity(EntityKey("se", "ada"), values, AccountKind.COSMOS)
+    edits.apply(table(), [Insert(entity)], by=SERVER)
+    client = visit("eve")
+    page = client.get(address())
+    by_others(B="2")
+
+    conflict = save(client, page, P001="7")
+    assert conflict.status_code == 412
+    draft = client.post(f"{PEOPLE}entity/new/", {**fields_of(conflict), "action": "draft_mine"})
+    assert client.post(f"{PEOPLE}entity/new/", fields_of(draft, rk="eva", action="save")).status_code == 303
+    assert client.post(address(), fields_of(conflict, action="merged")).status_code == 303
+    changed = {**values, "P001": EdmValue(Edm.INT32, 7)}
+    assert is_same(properties("se", "eva"), changed)
+    assert is_same(properties(), {**changed, "B": EdmValue(Edm.STRING, "2")})
 
 
 def test_changed_once_more(opened, visit):

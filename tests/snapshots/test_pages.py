@@ -218,6 +218,15 @@ def test_a_sample_that_no_page_can_contain(proven, customers):
     assert "half \\ud800 a pair" in sample.content.decode()
 
 
+def test_samples_of_more_properties_than_one_entity_can_have(proven, customers):
+    for part in range(3):
+        values = {f"P{part}{number:03}": EdmValue(Edm.INT32, number) for number in range(100)}
+        write(customers, Insert(Entity(EntityKey("se", f"wide{part}"), values)))
+    page = proven("ada").get(f"{PAGE}branch/")
+    assert page.status_code == 200
+    assert "P2099" in page.content.decode()
+
+
 def test_a_leaky_branch_says_so(proven, customers):
     write(customers, Insert(Entity(EntityKey("se", "cem"), {"Note": MAIL["Email"]})))
     client = proven("ada")

@@ -120,7 +120,7 @@ def _blank_keys(key: EntityKey) -> str:
 def _begin(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     """Start a new entity from the edits of a conflict."""
     mine = conflict.read_mine(request, target)
-    stored = write_stored(Entity(target.key, mine), 0)
+    stored = write_stored(Entity(target.key, mine, target.kind), 0)
     return render(request, target, replace(open_draft(target.table, stored, "form"), is_dirty=True))
 
 
