@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import Held, check_axe
+from tests.browser.page import Held, check_axe, intercept
 
 PASSWORD = "a password of many words"
 ACCOUNT = "/ui/a/devstoreaccount1/"
@@ -115,6 +115,38 @@ def test_without_an_answer_the_text_stays_and_retry_sends_it(page, kept):
     page.get_by_role("button", name="Run").click()  # requests that only read are repeated by themselves
     trouble.wait_for()
     page.context.set_offline(False)
+    expect(trouble).to_have_count(0)
+
+
+FAILURE = """<div class="toast problem" role="alert" data-toast="error">
+<div><b>Something went wrong</b><p class="muted">Send this request ID to your administrator:</p>
+<p><span class="key-chip"><code>751b02d76c8844d88d37e8f7ee70fe8d</code>
+<button class="copy" type="button" aria-label="Copy"></button></span></p></div>
+<button class="button icon-only" type="button" data-dismiss aria-label="Close"></button></div>"""
+
+
+def test_a_failure_of_the_server_stays_until_retry(page, kept):
+    """The connection works, so nothing but the request ID and Retry helps."""
+    name, save = open_drawer(page)
+    name.fill("Failing")
+    headers = {"X-Tablero-Problem": "true", "Content-Type": "text/html"}
+    is_failing = True
+
+    def answer(route):
+        route.fulfill(status=500, headers=headers, body=FAILURE) if is_failing else route.fallback()
+
+    intercept(page, "**/t/kept/entity/?*", answer)
+    save.click()
+    trouble = page.locator(".trouble")
+    expect(trouble).to_contain_text("751b02d76c8844d88d37e8f7ee70fe8d")
+    check_axe(page, ".trouble")
+    box = trouble.bounding_box()
+    assert box["x"] + box["width"] <= page.viewport_size["width"]
+    page.evaluate("dispatchEvent(new Event('online'))")
+    expect(trouble).to_contain_text("751b02d76c8844d88d37e8f7ee70fe8d")
+    is_failing = False
+    trouble.get_by_role("button", name="Retry").click()
+    said(page, "Saved 1 property")
     expect(trouble).to_have_count(0)
 
 

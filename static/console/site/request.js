@@ -37,7 +37,7 @@ export async function request(address, options = {}) {
     } else if (answer.headers.has(PROBLEM)) {
       const text = await answer.text();
       if (answer.status < 500) throw recovery.refuse(text);
-      await recovery.wait(options, text);
+      await recovery.wait(options, text, answer.status === 500);
     } else return answer;
   }
 }

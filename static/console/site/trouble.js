@@ -4,7 +4,7 @@ import { givenUp, plainRequest, recovery } from "./request.js";
 
 const PROBE_AFTER = 5000; // milliseconds between two looks whether the server is back
 const PROBE = "/ui/healthz";
-const waiting = new Set(); // { signal, isSafe, retry, giveUp }
+const waiting = new Set(); // { signal, isSafe, isLost, retry, giveUp }
 let message = null;
 let probing = 0;
 
@@ -18,20 +18,22 @@ for (const name of ["signIn", "renew"])
 // to other tabs that wait for a sign-in, as at a provider
 if (document.documentElement.dataset.user) new BroadcastChannel("tablero").postMessage("signed in");
 
-/** Resolves when the request is to be sent again; rejects when it is given up. `text`: what the server said, if it did. */
-recovery.wait = ({ method = "GET", signal }, text = "") => {
+/** Resolves when the request is to be sent again; rejects when it is given up. `text`: what the server said, if it did;
+ * `isFinal`: it did so as its answer, which a working connection does not change. */
+recovery.wait = ({ method = "GET", signal }, text = "", isFinal = false) => {
   document.dispatchEvent(new CustomEvent("tablero:unsent"));
   return new Promise((resolve, reject) => {
     const one = {
       signal,
       isSafe: method.toUpperCase() === "GET",
+      isLost: !isFinal,
       retry: () => settle(one, resolve),
       giveUp: () => settle(one, () => reject(givenUp())),
     };
     signal?.addEventListener("abort", () => signal.reason !== "timeout" && one.giveUp());
     waiting.add(one);
     show(text);
-    probe();
+    if (one.isLost) probe();
   });
 };
 
@@ -109,8 +111,8 @@ async function look() {
 }
 
 function recover() {
-  for (const one of [...waiting]) if (one.isSafe) one.retry();
-  if (message && waiting.size) {
+  for (const one of [...waiting]) if (one.isSafe && one.isLost) one.retry();
+  if (message && [...waiting].some((one) => one.isLost)) {
     message.remove();
     message = null;
     show();
