@@ -33,6 +33,9 @@ _FAULTS: Final[Mapping[Fault, Promise | str]] = {
     Fault.OUT_OF_RANGE: _("%(column)s is beyond the range of %(type)s."),
     Fault.TOO_MANY_DIGITS: _("%(column)s has more digits than %(type)s holds."),
     Fault.INEXACT: _("%(column)s is a number with more digits than any type holds exactly."),
+    Fault.NOT_COMPUTED: _(
+        "%(column)s is a formula without a stored value. Save the file in Excel, which computes it."
+    ),
     Fault.NAME_TWICE: _("%(column)s would become a property that another column becomes."),
     Fault.VALUE_LARGE: _("%(column)s is larger than a property may be."),
     Fault.MANY_PROPERTIES: _("The entity would have too many properties."),
@@ -64,6 +67,7 @@ _FAULTS_IN_GENERAL: Final[Mapping[Fault, Promise]] = {
     Fault.OUT_OF_RANGE: _("Values are beyond the ranges of their types."),
     Fault.TOO_MANY_DIGITS: _("Values have more digits than their types hold."),
     Fault.INEXACT: _("Numbers have more digits than any type holds exactly."),
+    Fault.NOT_COMPUTED: _("Formulas have no stored values. Save the file in Excel, which computes them."),
     Fault.NAME_TWICE: _("Columns would become properties that other columns become."),
     Fault.VALUE_LARGE: _("Values are larger than a property may be."),
 }

@@ -299,6 +299,10 @@ class Reason(AnyReason):
     FILE_ROWS_OLD_EXCEL = _(
         "The file is an Excel file of an old format or with a password. Save it as .xlsx without a password."
     )
+    FILE_ROWS_OTHER_DOCUMENT = _(
+        "The file is an office document of another format, such as OpenDocument, .xlsb or Strict Open XML. Save it as"
+        " an Excel workbook (.xlsx) or as CSV."
+    )
     FILE_ROWS_EXCEL_LARGE = _("The Excel file is too large. Save its sheet as CSV, and import that.")
     FILE_ROWS_NO_SHEET = _("The Excel file has no sheet of rows named %(sheet)s.")
     FILE_ROWS_EXCEL_ROWS = _(

@@ -6,6 +6,7 @@ itself. Here each block is counted, and reading can be stopped between two block
 
 import gzip
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -27,6 +28,9 @@ _METHODS: Final = frozenset(
     {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 )  # streams that yield no more than a reader asks for
 _ENCRYPTED: Final = 0x1  # a flag
+
+# files that macOS and Windows keep about a folder, and macOS about each file
+_OF_FILE_MANAGERS: Final = re.compile(r"^__MACOSX/|(^|/)(\._[^/]*|\.DS_Store|Thumbs\.db|desktop\.ini)$")
 
 # errors of reading a compressed stream that is damaged or cut off
 DAMAGED: Final = (EOFError, OSError, zlib.error, zipfile.BadZipFile)
@@ -170,8 +174,8 @@ def read_beginning(
 
 
 def members(stream: IO[bytes]) -> list[str]:
-    """Return the file names in a ZIP archive; raises FileRefused."""
-    return [it.filename for it in infos(stream)]
+    """Return the file names in a ZIP archive, except those that file managers add; raises FileRefused."""
+    return [it.filename for it in infos(stream) if not _OF_FILE_MANAGERS.search(it.filename)]
 
 
 def infos(stream: IO[bytes]) -> list[zipfile.ZipInfo]:

@@ -24,6 +24,7 @@ from storage.editing.formats.reading import read_format
 from storage.editing.invalid_text import TextFault
 from storage.editing.typed_text import InvalidText, TextForm
 from storage.tabular import rejects
+from storage.tabular.excel import Formula
 from storage.tabular.formulas import unescape_formula
 from storage.tabular.layout import FileFormat, Layout
 from storage.tabular.mapping import (
@@ -208,6 +209,8 @@ class RowMapper:
             if value is None:
                 raise _Misfit(Reject(row, Fault.NO_KEY, part))
             text = _text_of(value)
+            if isinstance(value, Formula):
+                raise _Misfit(Reject(row, Fault.NOT_COMPUTED, part, text=text[:80]))
             if type(value) is not str and isinstance(value, dict | list):
                 raise _Misfit(Reject(row, Fault.NESTED, part, text=text[:80]))
             if self._mapping.unescapes_formulas:
@@ -534,6 +537,8 @@ class RowMapper:
     def _read_json(self, row: Row, step: _Step, value: Any) -> EdmValue:
         if isinstance(value, dict | list):
             raise _Misfit(Reject(row, Fault.NESTED, step.source, text=_text_of(value)[:80]))
+        if isinstance(value, Formula):
+            raise _Misfit(Reject(row, Fault.NOT_COMPUTED, step.source, text=value.text[:80]))
         if step.format is not None:
             return self._read_formatted(row, step, step.format, _text_of(value))
         type_ = step.column.type
@@ -564,8 +569,8 @@ class RowMapper:
 
 
 def _text_of(value: Any) -> str:
-    """Return the text of a JSON value as in the file."""
-    return value if isinstance(value, str) else exact_json.write(value)
+    """Return the text of a JSON value or a formula as in the file."""
+    return str(value) if isinstance(value, str | Formula) else exact_json.write(value)
 
 
 def read_chunks(

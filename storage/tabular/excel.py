@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from typing import IO, Any, Final, NamedTuple, cast
@@ -22,6 +23,11 @@ from storage.tabular.report import ColumnUse, FileReport
 from storage.tabular.writing import UnexpectedProperty, value_text
 
 _MARK: Final = "xl/workbook.xml"  # a file that is in each workbook
+_RELATIONS: Final = "xl/_rels/workbook.xml.rels"
+_STRICT: Final = "{http://purl.oclc.org/"  # names of Strict Open XML, which openpyxl does not know
+# files in other documents of Office, LibreOffice and Numbers
+_OF_OFFICE: Final = frozenset({"[Content_Types].xml", "content.xml", "Index/Document.iwa"})
+_WITHOUT_ROWS: Final = ("/chartsheet", "/dialogsheet")  # ends of the types of sheets
 _SHEETS: Final = "xl/worksheets/"  # the only files that are not read into memory
 _MOST_WORKBOOK: Final = 1 << 20  # bytes of that file
 _MOST_BYTES: Final = 4 << 30  # bytes of all files
@@ -59,21 +65,37 @@ def is_workbook(names: Sequence[str]) -> bool:
     return _MARK in names
 
 
-def sheet_names(stream: IO[bytes]) -> tuple[str, ...]:
-    """Return the sheets of a workbook, visible ones first; raises FileRefused."""
-    from defusedxml import DefusedXmlException, ElementTree
+def is_other_document(names: Sequence[str]) -> bool:
+    """Return whether the files of a ZIP archive make a document that is not a workbook of this format."""
+    return _MARK not in names and not _OF_OFFICE.isdisjoint(names)
 
+
+def sheet_names(stream: IO[bytes]) -> tuple[str, ...]:
+    """Return the sheets of a workbook that have rows, visible ones first; raises FileRefused."""
     library()
     _check_size(stream)
-    stream.seek(0)
-    text = content.read_beginning(stream, _MOST_WORKBOOK, Compression.ZIP, _MARK)
-    try:
-        root = ElementTree.fromstring(text)
-    except (SyntaxError, DefusedXmlException) as error:
-        raise FileRefused(Reason.FILE_ROWS_NOT_EXCEL, why=str(error)) from None
+    names = content.members(stream)
+    root = _read_xml(stream, _MARK)
+    if root.tag.startswith(_STRICT):
+        raise FileRefused(Reason.FILE_ROWS_OTHER_DOCUMENT)
+    relations = _read_xml(stream, _RELATIONS) if _RELATIONS in names else ()
+    without_rows = {it.get("Id") for it in relations if it.get("Type", "").endswith(_WITHOUT_ROWS)}
     sheets = [it for it in root.iter() if it.tag.rpartition("}")[2] == "sheet"]
+    sheets = [it for it in sheets if without_rows.isdisjoint(it.attrib.values())]
     sheets.sort(key=lambda it: it.get("state", "visible") != "visible")
     return tuple(it.get("name", "") for it in sheets)
+
+
+def _read_xml(stream: IO[bytes], member: str) -> Any:
+    """Return the root element of a file of a workbook; raises FileRefused."""
+    from defusedxml import DefusedXmlException, ElementTree
+
+    stream.seek(0)
+    text = content.read_beginning(stream, _MOST_WORKBOOK, Compression.ZIP, member)
+    try:
+        return ElementTree.fromstring(text)
+    except (SyntaxError, DefusedXmlException) as error:
+        raise FileRefused(Reason.FILE_ROWS_NOT_EXCEL, why=str(error)) from None
 
 
 def _check_size(stream: IO[bytes]) -> None:
@@ -91,6 +113,16 @@ def _check_size(stream: IO[bytes]) -> None:
         raise FileRefused(Reason.FILE_ROWS_EXCEL_LARGE)
 
 
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """Formula without a stored value, as libraries write them that do not compute; ``text`` begins with =."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class SheetRow(NamedTuple):
     """Row of a sheet by its number; ``further`` are texts of cells beyond the columns."""
 
@@ -102,7 +134,7 @@ class SheetRow(NamedTuple):
 class SheetReader:
     """Reader of the rows of a sheet as JSON members with annotations; the first row names the columns.
 
-    Formulas have the values that Excel stored. ``blank_rows`` are those between rows.
+    Formulas have the values that Excel stored, and are values of the type Formula where it stored none.
     """
 
     def __init__(self, stream: IO[bytes], sheet: str, report: FileReport) -> None:
@@ -112,14 +144,12 @@ class SheetReader:
         self._report = report
 
     def rows(self) -> Iterator[SheetRow]:
-        openpyxl = library()
+        library()
         _check_size(self._stream)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about unknown styles and extensions
-                workbook = openpyxl.load_workbook(
-                    self._stream, read_only=True, data_only=True, keep_links=False
-                )
+                workbook = _load(self._stream)
                 with closing(workbook):
                     yield from self._rows(self._find_sheet(workbook))
         except _UNREADABLE as error:
@@ -131,7 +161,6 @@ class SheetReader:
         sheet = next((it for it in workbook.worksheets if it.title == self._sheet), None)
         if sheet is None:
             raise FileRefused(Reason.FILE_ROWS_NO_SHEET, sheet=self._sheet)
-        sheet.reset_dimensions()  # they may be stated wrongly
         return sheet
 
     def _rows(self, sheet: Any) -> Iterator[SheetRow]:
@@ -139,15 +168,15 @@ class SheetReader:
 
         names: tuple[str, ...] = ()
         last = 0  # line with values
-        for line, cells in enumerate(sheet.iter_rows(values_only=True), 1):
-            require_few_columns(cells)
-            values = [_read_cell(cell) for cell in cells]
-            while values and values[-1] is None:
-                values.pop()
+        for line, cells in _read_lines(sheet):
             if line > MOST_ROWS + 1:
                 raise FileRefused(Reason.FILE_ROWS_ROWLESS, line=last)
-            if not values:
+            # cells without a value may only have a colour, also far to the right
+            known = {column: value for column, value in cells if value is not None}
+            if not known:
                 continue
+            require_few_columns(range(max(known)))
+            values = [known.get(column) for column in range(1, max(known) + 1)]
             if not names:
                 names, unnamed = name_columns([_text(value).strip() for value in values])
                 require_different(names)
@@ -191,12 +220,60 @@ class SheetReader:
 _WITH_EMPTY: Final = (Edm.STRING.short_name, Edm.BINARY.short_name)
 
 
+def _load(stream: IO[bytes]) -> Any:
+    """Open a workbook for reading, without its charts."""
+    from openpyxl.reader.excel import ExcelReader
+
+    class Reader(ExcelReader):  # type: ignore[misc]
+        def read_chartsheet(self, sheet: Any, rel: Any) -> None:
+            """Skip a sheet without rows, whose charts may not be readable."""
+
+    reader = Reader(stream, read_only=True, data_only=True, keep_links=False)
+    reader.read()
+    return reader.wb
+
+
+def _read_lines(sheet: Any) -> Iterator[tuple[int, list[tuple[int, Any]]]]:
+    """Yield the rows of a sheet as their numbers, and the numbers and values of their cells.
+
+    ``iter_rows`` of openpyxl takes a formula without a stored value for an empty cell, and a number beyond all dates
+    for an error if its cell is one for dates, and leaves out rows that are not in their order.
+    """
+    from openpyxl.worksheet import _reader
+
+    class Parser(_reader.WorkSheetParser):  # type: ignore[misc]
+        def parse_cell(self, element: Any) -> dict[str, Any]:
+            cell: dict[str, Any] = super().parse_cell(element)
+            stored = element.findtext(_reader.VALUE_TAG)
+            is_text = element.get("t") == "str" and stored is not None  # also an empty one
+            if not stored and not is_text and element.find(_reader.FORMULA_TAG) is not None:
+                formula = self.parse_formula(element)
+                cell["value"] = Formula(getattr(formula, "text", None) or str(formula))
+            elif cell["data_type"] == "e" and element.get("t", "n") == "n":
+                cell["value"] = _reader._cast_number(stored)
+            return cell
+
+    workbook = sheet.parent
+    with sheet._get_source() as source:
+        parser = Parser(
+            source,
+            sheet._shared_strings,
+            data_only=True,
+            epoch=workbook.epoch,
+            date_formats=workbook._date_formats,
+            timedelta_formats=workbook._timedelta_formats,
+        )
+        for line, cells in parser.parse():
+            yield line, [(cell["column"], _read_cell(cell["value"])) for cell in cells]
+
+
 class _Time(NamedTuple):
     """Date or time of a cell, without a time zone."""
 
     text: str
 
 
+_MICROSECOND: Final = timedelta(microseconds=1)
 # Excel writes control characters so, and the underscore of a text that looks like it
 _ESCAPED: Final = re.compile("_x(00[01][0-9A-Fa-f]|005[Ff])_")
 _ESCAPES: Final = re.compile("\r|_(?=x[0-9A-Fa-f]{4}_)")
@@ -212,9 +289,19 @@ def _read_cell(value: Any) -> Any:
             return _Time(value.isoformat())
         case date():
             return _Time(f"{value.isoformat()}T00:00:00")
-        case time() | timedelta():
+        case time():
             return str(value)
+        case timedelta():
+            return write_duration(value // _MICROSECOND * 1000)
     return value
+
+
+def write_duration(nanoseconds: int) -> str:
+    """Return a duration in hours, minutes and seconds, as spreadsheets show it, such as 42:00:00.5."""
+    seconds, fraction = divmod(abs(nanoseconds), 1_000_000_000)
+    sign = "-" if nanoseconds < 0 else ""
+    digits = f".{fraction:09}".rstrip("0") if fraction else ""
+    return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{digits}"
 
 
 def _text(value: Any) -> str:

@@ -131,9 +131,12 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None 
     compression = _detect_compression(stream.read(len(_ZIP)))
     member = ""
     if compression is Compression.ZIP:
-        if excel.is_workbook(content.members(stream)):
+        names = content.members(stream)
+        if excel.is_workbook(names):
             return _detect_sheet(excel.sheet_names(stream), wishes)
-        member = wishes.member or _only_member(stream)
+        if excel.is_other_document(names):
+            raise FileRefused(Reason.FILE_ROWS_OTHER_DOCUMENT)
+        member = wishes.member or _only_member(names)
     stream.seek(0)
     sample = content.read_beginning(stream, SAMPLE, compression, member, bounds)
     if sample.startswith(_OLD_EXCEL):
@@ -179,11 +182,10 @@ def _detect_compression(head: bytes) -> Compression:
     return Compression.ZIP if head.startswith(_ZIP) else Compression.NONE
 
 
-def _only_member(stream: IO[bytes]) -> str:
-    found = content.members(stream)
-    if len(found) != 1:
-        raise FileRefused(Reason.FILE_ROWS_ZIP_FILES, number=len(found))
-    return found[0]
+def _only_member(names: Sequence[str]) -> str:
+    if len(names) != 1:
+        raise FileRefused(Reason.FILE_ROWS_ZIP_FILES, number=len(names))
+    return names[0]
 
 
 def _detect_encoding(
@@ -298,7 +300,7 @@ def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) 
     return replace(layout, columns=names, unnamed=unnamed)
 
 
-def require_few_columns(names: Sequence[str]) -> None:
+def require_few_columns(names: Sequence[object]) -> None:
     """Raise FileRefused if there are more columns than an entity can have properties, each with a type column."""
     if len(names) > MOST_COLUMNS:
         raise FileRefused(Reason.FILE_ROWS_COLUMNS, number=len(names), most=PROPERTY_LIMIT)

@@ -14,6 +14,7 @@ from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_st
 from storage.domain.refusals import Reason
 from storage.domain.values import edm
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
+from storage.tabular.excel import write_duration
 from storage.tabular.layout import FileRefused, name_columns, require_different, require_few_columns
 from storage.tabular.report import ColumnUse, FileReport
 from storage.tabular.writing import UnexpectedProperty, value_text
@@ -24,6 +25,7 @@ _GROUP_BYTES: Final = 16 << 20  # bytes of entities that are compressed together
 _EDM: Final = b"edm"  # in the metadata of a column
 _UUID: Final = "arrow.uuid"  # https://arrow.apache.org/docs/format/CanonicalExtensions.html
 _NEAR: Final = 9_223_000_000_000_000  # microseconds around 1970; 64 bits hold their nanoseconds
+_NANOSECONDS: Final = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 _UNITS: Final = {"s": TICKS_PER_SECOND, "ms": 10_000, "us": 10}
 
 
@@ -139,7 +141,11 @@ class _Column:
         if self._is_binary(kind):
             values_read = values.to_pylist()
             return [None if it is None else self._read_bytes(it) for it in values_read]
-        if types.is_time(kind) or types.is_duration(kind):
+        if types.is_duration(kind):
+            numbers = values.cast(arrow.int64()).to_pylist()
+            unit = _NANOSECONDS[kind.unit]
+            return [None if it is None else write_duration(it * unit) for it in numbers]
+        if types.is_time(kind):
             values = values.cast(arrow.string())
         values_read = values.to_pylist()
         if types.is_decimal(kind):

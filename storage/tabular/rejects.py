@@ -60,6 +60,7 @@ class Fault(StrEnum):
     OUT_OF_RANGE = "{column} is beyond the range of {type}."
     TOO_MANY_DIGITS = "{column} has more digits than {type} holds."
     INEXACT = "{column} is a number with more digits than any type holds exactly."
+    NOT_COMPUTED = "{column} is a formula without a stored value. Save the file in Excel, which computes it."
     NAME_TWICE = "{column} would become a property that another column becomes."
     VALUE_LARGE = "{column} is larger than a property may be."
     MANY_PROPERTIES = "The entity would have too many properties."
@@ -104,6 +105,7 @@ _REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
     Fault.UNKNOWN_TYPE: (Repair.STRING, Repair.UNSET),
     Fault.TOO_MANY_DIGITS: (Repair.STRING, Repair.ROUND, Repair.UNSET),
     Fault.INEXACT: (Repair.STRING, Repair.ROUND, Repair.UNSET),
+    Fault.NOT_COMPUTED: (Repair.STRING, Repair.UNSET),
     Fault.NAME_TWICE: (Repair.UNSET,),
     Fault.VALUE_LARGE: (Repair.UNSET,),
     Fault.NESTED: (Repair.STRING, Repair.UNSET),
@@ -143,6 +145,7 @@ _IN_GENERAL: Final[Mapping[Fault, str]] = {
     Fault.OUT_OF_RANGE: "Values are beyond the ranges of their types.",
     Fault.TOO_MANY_DIGITS: "Values have more digits than their types hold.",
     Fault.INEXACT: "Numbers have more digits than any type holds exactly.",
+    Fault.NOT_COMPUTED: "Formulas have no stored values. Save the file in Excel, which computes them.",
     Fault.NAME_TWICE: "Columns would become properties that other columns become.",
     Fault.VALUE_LARGE: "Values are larger than a property may be.",
 }

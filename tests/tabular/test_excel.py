@@ -2,7 +2,8 @@
 
 import io
 import zipfile
-from datetime import UTC, date, datetime, time
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
 
 import hypothesis
 import pytest
@@ -15,7 +16,9 @@ from storage.domain.values.kinds import AccountKind
 from storage.tabular import excel, proposals
 from storage.tabular.file import RowFile
 from storage.tabular.layout import FileFormat, FileRefused, Wishes
-from storage.tabular.rejects import Fault
+from storage.tabular.mapping import OnMisfit
+from storage.tabular.rejects import Fault, RejectWriter
+from storage.tabular.report import ValueChange
 from storage.tabular.writing import UnexpectedProperty
 from tests.domain.test_edm import same
 from tests.examples import of_usual
@@ -59,6 +62,7 @@ def reason_of(data, **wishes):
     return refused.value.refusal.reason
 
 
+SHEET = "xl/worksheets/sheet1.xml"
 HEAD = ("PartitionKey", "RowKey", "Name", "Amount", "Since", "Day", "At", "Active", "Zip", "Size")
 
 
@@ -115,6 +119,85 @@ def test_a_sheet_is_chosen_and_a_formula_has_its_stored_value():
     assert reason_of(data, sheet="Third") is Reason.FILE_ROWS_NO_SHEET
     with_formula = change(data, "xl/worksheets/sheet1.xml", b"<v>2</v>", b"<f>A2+1</f><v>2</v>")
     assert [row.fields for row in open_file(with_formula).sample().rows] == [{"a": 1, "b": 2}]
+
+
+def test_a_formula_without_a_stored_value_does_not_fit():
+    rows = ("p", "1", "=B2&1", "=1+1"), ("p", "=B2&1", 5, None)
+    file = open_file(workbook_of((*HEAD[:3], "Total"), *rows))
+    mapping = file.propose(NOW).mapping
+    [chunk] = file.chunks(mapping, AccountKind.STORAGE, NOW)
+    misfits = [(it.row.line, it.fault, it.column, it.text) for it in chunk.rejects]
+    assert misfits == [(2, Fault.NOT_COMPUTED, "Name", "=B2&1"), (3, Fault.NOT_COMPUTED, "RowKey", "=B2&1")]
+    assert b'"Total": "=1+1"' in RejectWriter(file.layout).write(chunk.rejects)
+    as_it_likes = {"Name": OnMisfit.STRING, "Total": OnMisfit.UNSET}
+    columns = (replace(it, on_misfit=as_it_likes[it.source]) for it in mapping.columns)
+    [chunk] = file.chunks(replace(mapping, columns=tuple(columns)), AccountKind.STORAGE, NOW)
+    assert chunk.entities[0][1].properties == {"Name": EdmValue(Edm.STRING, "=B2&1")}
+    assert {(it.column, it.change) for it in chunk.report.values} == {
+        ("Name", ValueChange.STRING),
+        ("Total", ValueChange.DROPPED),
+    }
+    # an empty text that Excel has computed is no value, as in other cells
+    data = workbook_of(HEAD[:4], ("p", "1", "a", "=B2&1"))
+    computed = change(data, SHEET, b'<c r="D2">', b'<c r="D2" t="str">')
+    assert read(computed).entities[0][1].properties == {"Name": EdmValue(Edm.STRING, "a")}
+
+
+def test_a_number_beyond_all_dates_stays_a_number():
+    data = workbook_of(HEAD[:3], ("p", "1", datetime.fromisoformat("2026-03-28")))
+    far = change(data, "xl/worksheets/sheet1.xml", b"46109", b"46109000000")
+    assert read(far).entities[0][1].properties == {"Name": EdmValue(Edm.INT64, 46109000000)}
+
+
+def test_durations_are_hours_minutes_and_seconds():
+    rows = (timedelta(hours=42), timedelta(minutes=-90, milliseconds=-500))
+    data = workbook_of(HEAD[:3], *(("p", number, it) for number, it in enumerate(rows)))
+    durations = [entity.properties["Name"].value for _, entity in read(data).entities]
+    assert durations == ["42:00:00", "-01:30:00.5"]
+
+
+def test_rows_that_are_not_in_their_order_are_read():
+    data = workbook_of(HEAD[:2], ("p", 1), ("p", 2), ("p", 3))
+    mixed = change(data, "xl/worksheets/sheet1.xml", b'<row r="2"', b'<row r="9"')
+    assert [(row.line, it.key.row_key) for row, it in read(mixed).entities] == [(9, "1"), (3, "2"), (4, "3")]
+
+
+def test_coloured_cells_without_values_are_no_columns():
+    workbook = openpyxl.Workbook()
+    workbook.active.append(HEAD[:2])
+    workbook.active.append(("p", 1))
+    for column in range(3, 1200):
+        workbook.active.cell(1, column).font = openpyxl.styles.Font(bold=True)
+    sink = io.BytesIO()
+    workbook.save(sink)
+    assert [entity.key for _, entity in read(sink.getvalue()).entities] == [EntityKey("p", "1")]
+
+
+def test_charts_are_no_sheets_of_rows():
+    workbook = openpyxl.Workbook()
+    workbook.active.append(HEAD[:2])
+    workbook.active.append(("p", 1))
+    workbook.create_chartsheet("Chart", 0)
+    sink = io.BytesIO()
+    workbook.save(sink)
+    assert open_file(sink.getvalue()).layout.sheets == ("Sheet",)
+    assert len(read(sink.getvalue()).entities) == 1
+
+
+def test_other_documents_are_named():
+    strict = change(
+        workbook_of(HEAD[:2]),
+        "xl/workbook.xml",
+        b"http://schemas.openxmlformats.org/spreadsheetml/2006/main",
+        b"http://purl.oclc.org/ooxml/spreadsheetml/main",
+    )
+    assert reason_of(strict) is Reason.FILE_ROWS_OTHER_DOCUMENT
+    for names in (["mimetype", "content.xml"], ["[Content_Types].xml", "xl/workbook.bin"]):
+        sink = io.BytesIO()
+        with zipfile.ZipFile(sink, "w") as archive:
+            for name in names:
+                archive.writestr(name, "x")
+        assert reason_of(sink.getvalue()) is Reason.FILE_ROWS_OTHER_DOCUMENT
 
 
 def change(data, member, old, new):

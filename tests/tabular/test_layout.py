@@ -9,6 +9,7 @@ from dataclasses import asdict
 import pytest
 
 from storage.tabular import layout as layouts
+from storage.tabular.content import members
 from storage.tabular.layout import (
     MOST_COLUMNS,
     SAMPLE,
@@ -127,6 +128,10 @@ def test_compressed():
     assert (layout.compression, rows) == (Compression.GZIP, [{"id": "1", "name": "x"}])
     layout, rows = read(zipped("t.csv"))
     assert (layout.compression, layout.member, rows) == (Compression.ZIP, "t.csv", [{"id": "1", "name": "x"}])
+    # as the Finder and the Explorer make them
+    others = "__MACOSX/d/._t.csv", "d/.DS_Store", "._t.csv", "Thumbs.db", "d/desktop.ini"
+    assert read(zipped("d/t.csv", *others))[0].member == "d/t.csv"
+    assert members(io.BytesIO(zipped("a.csv", *others, "b.csv"))) == ["a.csv", "b.csv"]
 
 
 @pytest.mark.parametrize(

@@ -410,6 +410,8 @@ def test_values_of_parquet_that_have_no_type_of_the_service():
     texts = read(arrow.decimal256(50, 1), Decimal("123456789012345678901234567890.5"), None)
     assert texts.values == [{"x": "123456789012345678901234567890.5"}, {}]
     assert read(arrow.time64("us"), time(1, 2, 3, 4)).values == [{"x": "01:02:03.000004"}]
+    durations = read(arrow.duration("ns"), 93_600_000_000_001, -1_500_000_000)
+    assert durations.values == [{"x": "26:00:00.000000001"}, {"x": "-00:00:01.5"}]
     assert read(arrow.binary_view(), b"\0").entities[0].properties["x"] == EdmValue(Edm.BINARY, b"\0")
     result = read(arrow.timestamp("ns"), 1_700_000_000_123_456_700, 1_700_000_000_123_456_789)
     assert [it.sentence for it in result.rejects] == ["x has more digits than DateTime holds."]
