@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from zlib import crc32
 
 from django import template
 from django.contrib.messages.storage.base import Message
 from django.forms import BoundField
 from django.template.loader import render_to_string
-from django.templatetags.static import static
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.module_loading import import_string
@@ -17,7 +16,18 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from console.site import actors, azure_rules, commands, glyphs, last_changes, layout, roles, times, toasts
+from console.site import (
+    actors,
+    azure_rules,
+    commands,
+    glyphs,
+    last_changes,
+    layout,
+    roles,
+    static_files,
+    times,
+    toasts,
+)
 from console.site.glyphs import GLYPHS, Glyph
 from storage.activity.actors import actor_of
 from storage.core import registry
@@ -40,19 +50,25 @@ register.filter("zoned", times.write_zoned)
 register.filter("clock", times.write_clock)
 register.filter("actor_of", actor_of)
 register.filter("actor_name", actors.name_actor)
-SPRITE = "vendor/lucide/1.62.0/sprite.svg"
+SPRITE = static_files.ROOT / "vendor/lucide/1.62.0/sprite.svg"
 
 
 @register.simple_tag
-@lru_cache(maxsize=512)  # a page has dozens of them, and looking up the sprite's address is most of each
+@lru_cache(maxsize=512)
 def icon(name: str, size: int = 16) -> SafeString:
     """Render an icon as decoration; adjacent text carries the meaning."""
     return format_html(
-        '<svg class="icon" width="{0}" height="{0}" aria-hidden="true" focusable="false"><use href="{1}#{2}"/></svg>',
+        '<svg class="icon" width="{0}" height="{0}" viewBox="0 0 24 24" aria-hidden="true" focusable="false">{1}</svg>',
         size,
-        static(SPRITE),
-        name,
+        _shapes().get(name, ""),
     )
+
+
+# In the page: icons that refer to a file are missing from the first paint, and a browser reads all 107 of it for a few.
+@cache
+def _shapes() -> dict[str, SafeString]:
+    symbols = re.findall(r'<symbol id="([^"]+)"[^>]*>(.*)</symbol>', SPRITE.read_text())
+    return {name: SafeString(shapes) for name, shapes in symbols}
 
 
 @register.simple_tag(takes_context=True)

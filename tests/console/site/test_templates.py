@@ -3,7 +3,7 @@
 import re
 from graphlib import TopologicalSorter
 
-from console.site import static_files
+from console.site import static_files, tags
 from tests.live_server import ROOT
 
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
@@ -53,6 +53,12 @@ def test_icons_are_those_that_are_used():
     [sprite] = (ROOT / "static" / "vendor" / "lucide").glob("*/sprite.svg")
     assert used == set(listed)
     assert re.findall(r'<symbol id="([^"]+)"', sprite.read_text()) == listed
+
+
+def test_icons_are_drawn_in_the_page():
+    for name in (ROOT / "static" / "vendor" / "icons.txt").read_text().split():
+        [drawing] = re.findall(r"<svg [^>]*>(.+)</svg>", tags.icon(name))
+        assert re.fullmatch(r"(<(path|circle|rect|line|polyline|polygon|ellipse) [^>]*/> ?)+", drawing), name
 
 
 IMPORT = re.compile(r'(?:from |import |import\()"(\.[^"]+)"')
