@@ -4,10 +4,11 @@ import argparse
 import difflib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from storage.core import registry
 from storage.health import release
@@ -76,16 +77,63 @@ ALONE: Final = {
 }  # our commands that start the database themselves if they need it, and check their requirements
 WITHOUT_DATA: Final = {"config", "messages", "newsubject"}
 
+_STANDARD_ERROR: Final = 2
+_ENDED_BY_READER: Final = 141  # as of programs that SIGPIPE ends
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"  # whatever project of Django the shell works on
+    open_streams()
+    prepare_streams((sys.stdout, sys.stderr))
     try:
-        run(arguments)
+        try:
+            run(arguments)
+        finally:
+            sys.stdout.flush()
     except Refusal as refusal:
         sys.exit(f"tablero: {refusal}")
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:
+        if not _is_lost(sys.stdout):
+            raise
+        if isinstance(error, BrokenPipeError):
+            sys.exit(_ENDED_BY_READER)
+        sys.exit(f"tablero: The output cannot be written: {error.strerror}.")
+
+
+def open_streams() -> None:
+    """Open standard streams that are closed, before files and connections get their numbers."""
+    with suppress(OSError):
+        while (opened := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
+            os.set_inheritable(opened, True)
+        os.close(opened)
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
+def prepare_streams(streams: Iterable[TextIO]) -> None:
+    """Let streams escape the characters that their encodings lack."""
+    for stream in streams:
+        # in UTF-8, surrogates are the bytes of names that are not
+        if isinstance(stream, TextIOWrapper) and (stream.errors, stream.encoding) != (
+            "surrogateescape",
+            "utf-8",
+        ):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _is_lost(stream: TextIO) -> bool:
+    """Return whether a stream takes nothing any more; what it still has to write is then dropped."""
+    try:
+        stream.write("\n")
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return True
+    return False
 
 
 def run(arguments: list[str]) -> None:

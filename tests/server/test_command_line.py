@@ -1,6 +1,9 @@
 """The `tablero` command: its help and its version, and the commands of Django that it refuses."""
 
+import io
 import os
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -71,3 +74,47 @@ def test_commands_of_django_run_for_those_who_work_on_tablero(monkeypatch):
     monkeypatch.setenv("TABLERO_DEBUG", "1")
     command_line.run(["sqlflush"])
     assert ran == ["makemigrations", "sqlflush"]
+
+
+# standard streams
+
+VERSION = [sys.executable, "-m", "tablero_server", "version"]
+
+
+def run_version(shell, **environment):
+    """Return the status and the errors of a shell command that runs `"$@"`, which prints the version."""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", shell, "bash", *VERSION],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_reader_that_has_read_enough_ends_a_command_without_a_word():
+    assert run_version('"$@" | exec 0<&-; exit ${PIPESTATUS[0]}') == (141, "")
+
+
+def test_output_that_cannot_be_written_is_named():
+    assert run_version('"$@" > /dev/full') == (
+        1,
+        "tablero: The output cannot be written: No space left on device.\n",
+    )
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
+def test_runs_without_standard_streams(closed):
+    assert run_version(f'"$@" {closed}') == (0, "")
+
+
+@pytest.mark.parametrize(("encoding", "errors"), [("latin-1", "strict"), ("ascii", "surrogateescape")])
+def test_a_sentence_is_written_in_any_encoding(encoding, errors):
+    encoded = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=errors)
+    command_line.prepare_streams((encoded,))
+    encoded.write("“w”")
+    encoded.flush()
+    assert encoded.buffer.getvalue() == rb"\u201cw\u201d"
