@@ -67,6 +67,8 @@ _GUESSES: Final[Mapping[GuessReason, Promise]] = {
     GuessReason.TEXT: _("text"),
 }
 _REPAIRS: Final[Mapping[Repair, Promise]] = {
+    Repair.INT64: _("Import the column as Int64"),
+    Repair.DOUBLE: _("Import the column as Double"),
     Repair.STRING: _("Import as String"),
     Repair.UNSET: _("Skip this value"),
     Repair.ROUND: _("Round to fit"),

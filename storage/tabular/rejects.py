@@ -5,6 +5,7 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Self
 
@@ -22,7 +23,7 @@ from storage.domain.errors import (
     TooManyProperties,
 )
 from storage.domain.values.edm import Edm
-from storage.editing import exact_json
+from storage.editing import exact_json, guessing
 from storage.editing.formats.dates import DateOrder
 from storage.editing.formats.format import NotInFormat
 from storage.editing.formats.numbers import Decimals
@@ -35,6 +36,7 @@ from storage.tabular.rows import Row, RowFault
 # columns of a file of rejects, which the next import ignores: no property can have such names
 LINE: Final = "reject:line"
 REASON: Final = "reject:reason"
+_ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # numbers do not depend on it
 _LINES: Final = 5  # lines that are listed for a group
 _TEXTS: Final = 20  # values of a group, that are counted
 
@@ -77,6 +79,9 @@ class Fault(StrEnum):
 class Repair(StrEnum):
     """Repair for a group of rejected rows."""
 
+    # the whole column gets the type of this name, whose values include those of its type
+    INT64 = "Int64"
+    DOUBLE = "Double"
     STRING = "string"  # the values of the column that do not fit become Strings
     UNSET = "unset"  # they are left out
     # the values are read in the format of this name
@@ -98,6 +103,11 @@ FORMAT_REPAIRS: Final = (
     Repair.MONTH_FIRST,
     Repair.YEAR_FIRST,
 )
+_TYPE_REPAIRS: Final = {Repair.INT64: Edm.INT64, Repair.DOUBLE: Edm.DOUBLE}
+_NARROWER: Final[Mapping[Repair, tuple[Edm | None, ...]]] = {
+    Repair.INT64: (Edm.INT32,),
+    Repair.DOUBLE: (Edm.INT32, Edm.INT64),
+}
 _REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
     Fault.NOT_OF_TYPE: (Repair.STRING, Repair.UNSET),
     Fault.NOT_IN_FORMAT: (Repair.STRING, Repair.UNSET),
@@ -231,15 +241,29 @@ class RejectGroup:
     @property
     def repairs(self) -> tuple[Repair, ...]:
         formats = FORMAT_REPAIRS if self.fault is Fault.NOT_OF_TYPE and self.column and self.texts else ()
-        return (*filter(self._is_in_format, formats), *_REPAIRS.get(self.fault, ()))
+        is_of_type = self.fault in (Fault.NOT_OF_TYPE, Fault.OUT_OF_RANGE) and self.column and self.texts
+        types = next(((it,) for it in _TYPE_REPAIRS if is_of_type and self._is_of_wider_type(it)), ())
+        return (*types, *filter(self._is_in_format, formats), *_REPAIRS.get(self.fault, ()))
+
+    def _is_of_wider_type(self, how: Repair) -> bool:
+        """Return whether all listed values are numbers of the type of a repair, which includes that of the column."""
+        type_ = _TYPE_REPAIRS[how]
+        is_wider = self.type in _NARROWER[how] and not self.format
+        return is_wider and all(guessing.looks_like(type_, text, _ANY_TIME) for text in self.texts)
 
     def _is_in_format(self, how: Repair) -> bool:
         """Return whether all listed values are texts in the format of a repair."""
         format_ = read_format(how.value)
+        if self.type not in format_.types:
+            return False
         try:
-            return self.type in format_.types and all(map(format_.rewrite, self.texts))
+            texts = list(map(format_.rewrite, self.texts))
         except NotInFormat:
             return False
+        is_whole = self.type in (Edm.INT32, Edm.INT64)  # 2.5 has a decimal point, but would not fit
+        return all(texts) and (
+            not is_whole or all(guessing.fits(self.type, text, _ANY_TIME) for text in texts)
+        )
 
     @property
     def sentence(self) -> str:
@@ -294,6 +318,8 @@ def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMap
     if how in FORMAT_REPAIRS:
         return mapping.with_column(with_format(mapping.column(group.column), how.value))
     match how:
+        case Repair.INT64 | Repair.DOUBLE:
+            return mapping.with_column(replace(mapping.column(group.column), type=_TYPE_REPAIRS[how]))
         case Repair.STRING | Repair.UNSET | Repair.ROUND:
             on_misfit = OnMisfit(how.value)
             return mapping.with_column(replace(mapping.column(group.column), on_misfit=on_misfit))
@@ -304,7 +330,7 @@ def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMap
 
 def is_repaired(other: RejectGroup, group: RejectGroup, how: Repair) -> bool:
     """Return whether the repair of one group also repairs another, or itself."""
-    is_of_column = how in (*FORMAT_REPAIRS, Repair.STRING, Repair.UNSET, Repair.ROUND)
+    is_of_column = how in (*FORMAT_REPAIRS, *_TYPE_REPAIRS, Repair.STRING, Repair.UNSET, Repair.ROUND)
     return how in other.repairs and (not is_of_column or other.column == group.column)
 
 

@@ -136,6 +136,28 @@ def test_keys_are_composed_and_repairs_bring_rows_in():
     assert values[1:3] == [None, EdmValue(Edm.STRING, "4x")]
 
 
+def test_a_column_whose_later_numbers_are_of_a_wider_type_gets_it():
+    text = "PartitionKey,RowKey,i,j,k,t\n" + "".join(f"p,{row},1,1,1,1\n" for row in range(1000))
+    text += "p,x,3000000000,2.5,99999999999999999999,1\np,y,-2147483649,1e3,3000000000,n/a\n"
+    entities, rejects, mapping = convert(text)
+    assert len(entities) == 1000 and {it.type for it in entities[0].properties.values()} == {Edm.INT32}
+    offers = {}
+    while rejects:
+        group = next(it for it in grouped(rejects) if it.column not in offers)
+        offers[group.column] = group.repairs
+        mapping = repair(mapping, group, group.repairs[0])
+        entities, rejects, _ = convert(text, mapping)
+    assert offers == {
+        "i": (Repair.INT64, Repair.STRING, Repair.UNSET),
+        "j": (Repair.DOUBLE, Repair.STRING, Repair.UNSET),
+        "k": (Repair.STRING, Repair.UNSET),  # one of the numbers is beyond Int64
+        "t": (Repair.STRING, Repair.UNSET),
+    }
+    names = [[it.type.short_name for it in entity.properties.values()] for entity in entities]
+    assert names[0] == ["Int64", "Double", "Int32", "Int32"]
+    assert names[1000:] == [["Int64", "Double", "String", "Int32"], ["Int64", "Double", "String", "String"]]
+
+
 def test_keys_of_numbers_and_guids():
     entities, _, _ = convert("a\nx\ny\n", partition_key="{{k}}", row_key="{#row}")
     assert [entity.key for entity in entities] == [("{k}", "0000000001"), ("{k}", "0000000002")]

@@ -119,6 +119,20 @@ def test_parts_of_the_file_left_out_are_reported(run, tmp_path):
     }  # fmt: skip
 
 
+def test_names_the_options_that_bring_rows_in_and_prints_any_text(run, tmp_path):
+    file = tmp_path / "late.csv"
+    late = "p,x,3000000000,1,\np,y,1,2.5,\np,z,1,1,28.11.2026\n"
+    rows = "".join(f"p,{row},1,1,2026-11-28T00:00:00Z\n" for row in range(1000))
+    file.write_text(f"PartitionKey,RowKey,it's,j,at\n{rows}{late}")
+    said = run("import", "shop/late", file, "--create", "--dry-run")
+    for option in ("--type 'it'\\''s=Int64'", "--type 'j=Double'", "--date-format 'at=day-first'"):
+        assert option in said
+    half = tmp_path / "half.ndjson"
+    half.write_text(json.dumps({"PartitionKey": "p", "RowKey": "1", "\ud83d": "\udc00", "x": 10**30}))
+    said = run("import", "shop/half", half, "--create", "--dry-run")
+    assert "\\ud83d" in said and "--misfit 'x=round'" in said
+
+
 def test_a_job_of_the_server(run, file):
     said = run("import", "shop/people", file, "--create", "--job", "--type", "age=Int32", *KEYS)
     job = Job.objects.get()

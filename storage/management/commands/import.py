@@ -294,14 +294,25 @@ def _options_for(column: str, repairs: Sequence[str]) -> Iterator[str]:
     """Yield the command-line options that repair a group of rejects."""
     for repair in repairs:
         match repair:
-            case "string" | "unset":
-                yield f"--misfit '{column}={repair}'"
+            case "Int64" | "Double":
+                yield f"--type {_quote(f'{column}={repair}')}"
+            case "decimal-comma" | "decimal-point":
+                yield f"--number-format {_quote(f'{column}={repair}')}"
+            case "day-first" | "month-first" | "year-first":
+                yield f"--date-format {_quote(f'{column}={repair}')}"
+            case "string" | "unset" | "round":
+                yield f"--misfit {_quote(f'{column}={repair}')}"
             case "replace":
                 yield "--replace-in-keys -"
             case "skip":
                 yield "--mode skip"
             case "replace existing":
                 yield "--mode merge or --mode replace"
+
+
+def _quote(text: str) -> str:
+    """Return a text in quotation marks of a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _find_table(account: Account, name: str, *, creates: bool) -> Table:
