@@ -13,6 +13,8 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from storage.accounts import sealed_keys
+from storage.accounts.refusals import SealedOtherwise
 from storage.core import registry
 from storage.domain.values.numbers import counted
 from storage.health import connections, disk
@@ -77,6 +79,10 @@ def _database() -> Iterator[Finding]:
             "It records no history, which needs PostgreSQL 18 or later: changes made through the Table service cannot"
             " be undone, and there is no change feed."
         )
+    try:
+        sealed_keys.check_secret()
+    except SealedOtherwise as sealed:
+        yield error(str(sealed))
     for name, minutes in statements.prepared_transactions(_STUCK):
         yield error(
             f"The transaction {name} has been prepared for {minutes} minutes and holds its locks. On a cluster,"

@@ -30,7 +30,10 @@ def read(options: Options) -> bytes | None:
     except (OSError, ValueError) as error:
         raise Refusal(f"The secret in {path} cannot be read: {error}.") from None
     if len(text) < SHORTEST:
-        raise Refusal(f"The secret in {path} is damaged; restore the file from a backup.")
+        raise Refusal(
+            f"The secret in {path} is damaged. Move that file away, and bring the secret back from a backup: tablero"
+            f" restore BACKUP --secret-only --data {options.data}"
+        )
     return text.encode()
 
 

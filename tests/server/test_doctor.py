@@ -3,10 +3,13 @@
 import json
 
 import pytest
+from django.conf import settings
 
+from storage.accounts import accounts
 from storage.health.findings import Severity
 from storage.runtime import doctor
-from storage.server import certificate, configuration, examination, options
+from storage.server import certificate, configuration, examination, options, secret
+from storage.server.refusal import Refusal
 from tests.certificates import make_certificate
 
 
@@ -122,3 +125,23 @@ def test_settings_of_postgresql_that_lose_data():
         "full_page_writes is off",
         "synchronous_commit is off",
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_secret_that_does_not_open_the_keys(monkeypatch):
+    assert {it.severity for it in doctor.parts()["database"]()} == {Severity.OK}
+    accounts.add("acme")
+    monkeypatch.setattr(settings, "SERVER_SECRET", b"not the secret of the account")
+    last = list(doctor.parts()["database"]())[-1]
+    assert last.severity is Severity.ERROR
+    assert "The account keys of acme in this database were sealed with another secret." in last.text
+
+
+def test_a_damaged_secret_is_named_with_the_way_out(tmp_path):
+    (tmp_path / "secret").touch()
+    with pytest.raises(Refusal) as refused:
+        secret.read(options.read({"TABLERO_DATA": str(tmp_path)}))
+    assert str(refused.value) == (
+        f"The secret in {tmp_path}/secret is damaged. Move that file away, and bring the secret back from a backup:"
+        f" tablero restore BACKUP --secret-only --data {tmp_path}"
+    )
