@@ -17,7 +17,9 @@ _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity", re.ASCII)
 _LEADING_ZEROS = re.compile(r"-?0[0-9]+", re.ASCII)
 _LOCAL_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?", re.ASCII)
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+# as programs write them: ISO 8601, pandas, PostgreSQL, Cassandra
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)", re.ASCII)
+_ZONE_NAME = re.compile(r".*\d ?(?:UTC|GMT)", re.ASCII)
 
 
 class GuessReason(StrEnum):
@@ -91,7 +93,7 @@ def _reason(text: str, now: datetime) -> GuessReason | None:
         return GuessReason.LEADING_ZEROS
     if _has_too_many_digits(text, now):
         return GuessReason.TOO_MANY_DIGITS
-    if _LOCAL_TIME.fullmatch(text) and not _INSTANT.fullmatch(text):
+    if _LOCAL_TIME.fullmatch(text) and not _INSTANT.fullmatch(text) and not _ZONE_NAME.fullmatch(text):
         return GuessReason.NO_ZONE
     return GuessReason.MIXED if any(looks_like(type_, text, now) for type_ in GUESSES) else None
 

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -255,13 +256,13 @@ class RowMapper:
 
     def _make_shape(self, names: Sequence[str]) -> _Shape:
         # a row of CSV may end before the column of a type or of its value, and one of JSON may lack the value
-        known = self._layout.columns if self._is_text else dict.fromkeys((*names, *self._listed))
-        roles = find_roles(known, self._listed)
+        roles = find_roles(self._layout.columns if self._is_text else names, self._listed)
         steps: list[_Step] = []
         unnamed: list[str] = []
-        targets = dict(self._targets)
         # a name that can stay as it is has the first claim to it
-        targets |= {name: name for name in names if self._is_free(name, roles) and name not in targets}
+        free = {name: name for name in names if self._is_free(name, roles) and name not in self._targets}
+        # a copy would take long for each row of JSON, where a file has very many names
+        targets = ChainMap(free, self._targets)
         for source in names:
             if source in self._in_keys:
                 self._report_key(source)

@@ -34,8 +34,11 @@ _CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f]")
 _MOST_CONTROLS: Final = 0.05
 # the beginning of an answer of a table service
 _PAGE: Final = re.compile(r'\{\s*("@?odata\.[^"]*"\s*:\s*"[^"]*"\s*,\s*)*"value"\s*:\s*\[\s*[{\]]')
+_LISTS: Final = ("value", "items")  # members with entities: of the service, and of the Azure CLI
 # Excel understands this line, and other programs write it for Excel
 _SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n")
+# Export-Csv of Windows PowerShell begins with the type of the objects
+_OBJECT_LINE: Final = re.compile(r"#TYPE [A-Za-z_]\w*\.[\w.+#/`\[\], =-]*\r?\n", re.ASCII)
 
 
 class FileFormat(StrEnum):
@@ -57,7 +60,7 @@ class Layout:
     quote: str = '"'
     line_end: str = "\n"  # a line feed, or the carriage return that Excel for old Macs writes
     has_header: bool = True
-    has_separator_line: bool = False
+    has_separator_line: bool = False  # or another one before the header, for a program that reads the file
     columns: tuple[str, ...] = ()  # names of the fields of CSV, from its first line if it is a header
     member: str = ""  # the name of the file in a ZIP file
     sheet: str = ""  # one of the ``sheets`` of a workbook
@@ -269,16 +272,17 @@ def _detect_objects(text: str, expected: FileFormat | None) -> FileFormat:
     if "\n" in text[:end] or same_line.strip():
         return FileFormat.JSON
     may_be_rows = others.strip() or expected is not FileFormat.JSON
-    is_list = isinstance(first.get("value"), list) and expected is not FileFormat.NDJSON
+    is_list = any(isinstance(first.get(name), list) for name in _LISTS) and expected is not FileFormat.NDJSON
     return FileFormat.NDJSON if may_be_rows and not is_list else FileFormat.JSON
 
 
 def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) -> Layout:
     separator = _SEPARATOR_LINE.match(text)
-    if separator is not None:
-        text = text[separator.end() :]
+    first_line = separator or _OBJECT_LINE.match(text)
+    if first_line is not None:
+        text = text[first_line.end() :]
         layout = replace(layout, has_separator_line=True)
-    line_end = "\r" if "\r" in text and "\n" not in text else "\n"
+    line_end = _detect_line_end(text)
     if separator is not None and not wishes.delimiter:
         delimiters = separator[1]
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -298,6 +302,12 @@ def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) 
     names, unnamed = name_columns(first)
     require_different(names)
     return replace(layout, columns=names, unnamed=unnamed)
+
+
+def _detect_line_end(text: str) -> str:
+    """Return a carriage return for files of old Macs, whose texts may have line feeds in quotation marks."""
+    first = re.search("[\r\n]", text)
+    return "\r" if first is not None and first[0] == "\r" and "\r\n" not in text else "\n"
 
 
 def require_few_columns(names: Sequence[object]) -> None:

@@ -3,8 +3,9 @@
 import csv
 import io
 import json
+import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from json import JSONDecodeError
 from typing import IO, Any, Final, NamedTuple
@@ -25,6 +26,7 @@ from storage.tabular.report import ColumnUse, FileReport
 
 # bytes of a line; an entity as JSON with every character escaped takes less
 LONGEST_LINE: Final = 16 << 20
+_CLI_ENTITIES: Final = re.compile(r'\[\s*\{[^{}\[\]]{0,4096}?"PartitionKey"\s*:')
 _PIECE: Final = 1 << 20  # characters of JSON that are read at once
 
 csv.field_size_limit(4 << 20)  # characters, of a value of the largest entity as base64
@@ -329,7 +331,7 @@ class _Document:
             self._expect(",")
 
     def _page(self) -> Iterator[Row]:
-        """Yield the objects of a service response; an object without ``value`` is the only one."""
+        """Yield the objects of a service response, or of the Azure CLI; another object is the only one."""
         members: dict[str, object] = {}
         texts: list[str] = []
         repeated: str | None = None
@@ -340,7 +342,7 @@ class _Document:
                 raise self._refused()
             name = str(self._value()[0])
             self._expect(":")
-            if name == "value" and self._peek() == "[" and not is_page:
+            if not is_page and self._peek() == "[" and (name == "value" or self._is_of_cli(name, members)):
                 yield from self._array()
                 is_page = True
             else:
@@ -358,6 +360,10 @@ class _Document:
             return
         for name in members:
             self._report.add_column(name, ColumnUse.CONTROL if is_control(name) else ColumnUse.BESIDE_ROWS)
+
+    def _is_of_cli(self, name: str, members: Mapping[str, object]) -> bool:
+        """Return whether the array here is the entities of ``az storage entity query``, which begins with them."""
+        return name == "items" and not members and _CLI_ENTITIES.match(self._buffer, self._at) is not None
 
     def _value(self) -> tuple[object, str]:
         """Decode a value and return it with its text."""

@@ -158,6 +158,37 @@ def test_a_column_whose_later_numbers_are_of_a_wider_type_gets_it():
     assert names[1000:] == [["Int64", "Double", "String", "Int32"], ["Int64", "Double", "String", "String"]]
 
 
+@pytest.mark.parametrize(
+    ("text", "type_", "reason"),
+    [
+        ("2026-01-02 03:04:05+00:00", Edm.DATETIME, GuessReason.FITS),  # pandas
+        ("2026-01-02 03:04:05.678901+00", Edm.DATETIME, GuessReason.FITS),  # PostgreSQL
+        ("2026-01-02 03:04:05.000000+0530", Edm.DATETIME, GuessReason.FITS),  # Cassandra
+        ("2026-01-02 03:04:05Z", Edm.DATETIME, GuessReason.FITS),
+        ("2026-01-02 03:04:05 UTC", Edm.STRING, GuessReason.TEXT),  # BigQuery; a format reads it
+        ("2026-01-02 03:04:05", Edm.STRING, GuessReason.NO_ZONE),
+        ("2026-01-02", Edm.STRING, GuessReason.NO_ZONE),
+    ],
+)
+def test_times_with_a_zone_have_one(text, type_, reason):
+    proposal = file_of(f"PartitionKey,RowKey,at\np,1,{text}\n").propose(NOW)
+    [column] = proposal.columns
+    assert (column.column.type, column.reason) == (type_, reason)
+    [entity], _, _ = convert(f"PartitionKey,RowKey,at\np,1,{text}\n")
+    if type_ is Edm.DATETIME:
+        instant = datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
+        assert encoding.write(entity.properties["at"]) == f'"{instant.isoformat()}Z"'
+
+
+def test_a_type_beside_a_value_that_the_row_lacks_is_no_property():
+    rows = [
+        {"PartitionKey": "p", "RowKey": "1", "n": 5},
+        {"PartitionKey": "p", "RowKey": "2", "n@type": "Int64"},
+    ]
+    entities, _, _ = convert("\n".join(map(json.dumps, rows)))
+    assert [dict(it.properties) for it in entities] == [{"n": EdmValue(Edm.INT32, 5)}, {}]
+
+
 def test_keys_of_numbers_and_guids():
     entities, _, _ = convert("a\nx\ny\n", partition_key="{{k}}", row_key="{#row}")
     assert [entity.key for entity in entities] == [("{k}", "0000000001"), ("{k}", "0000000002")]

@@ -67,6 +67,28 @@ def test_apostrophes_are_quotation_marks_where_they_must_be(data, fields):
     assert list(read(data)[1][0].values()) == fields
 
 
+def test_lines_of_old_macs_may_have_line_feeds_in_quotation_marks():
+    layout, rows = read(b'id,name\r1,"two\nlines"\r2,b\r')
+    assert (layout.line_end, [row["name"] for row in rows]) == ("\r", ["two\nlines", "b"])
+    for ends in ("\r\n", "\r\r\n"):  # the latter of programs that convert line ends twice
+        assert read(f"id,name{ends}1,a{ends}2,b{ends}".encode())[0].line_end == "\n"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Selected.System.Management.Automation.PSCustomObject",
+        "System.Collections.Generic.Dictionary`2[[System.String, mscorlib],[System.Int32, mscorlib]]",
+    ],
+)
+def test_the_type_of_objects_that_powershell_writes_is_no_header(name):
+    text = f'#TYPE {name}\r\n"id","name"\r\n"1","Ay\u015fe; x"\r\n"2","b"\r\n'
+    for data in (text.encode(), text.encode("utf-16")):
+        layout, rows = read(data)
+        assert (layout.has_separator_line, layout.columns, rows) == (True, ("id", "name"), ROWS)
+    assert read(b"#TYPE,name\n1,x\n")[0].columns == ("#TYPE", "name")
+
+
 def test_an_encoding_without_a_mark():
     text = "id,name\n" + "".join(f"{n},İstanbul Çağrı Şükrü ğüşiöç\n" for n in range(50))
     for wishes in (Wishes(), Wishes(encoding="cp1254")):
@@ -107,6 +129,19 @@ def test_json_in_its_forms(data):
     layout, rows = read(data)
     assert rows == [{"id": "1"}]
     assert layout.format is (FileFormat.NDJSON if data.endswith(b"\n") else FileFormat.JSON)
+
+
+def test_entities_of_the_azure_cli():
+    entity = {"PartitionKey": "p", "RowKey": "1", "n": {"edm_type": "Edm.Int64", "value": 5}}
+    for indent in (None, 2):
+        file = {"items": [entity, {"PartitionKey": "p"}], "nextMarker": {}}
+        for name in ("", "a.json"):
+            data = json.dumps(file, indent=indent).encode()
+            assert read(data, Wishes(name=name))[1] == [entity, {"PartitionKey": "p"}]
+    order = {"items": [{"sku": 1}], "PartitionKey": "p", "RowKey": "1"}
+    assert read(json.dumps(order).encode())[1] == [order]
+    order = {"PartitionKey": "p", "items": [{"PartitionKey": 1}]}
+    assert read(json.dumps(order).encode())[1] == [order]
 
 
 def test_rows_longer_than_the_sample():

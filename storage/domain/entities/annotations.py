@@ -66,7 +66,7 @@ class FieldRoles:
 
 
 def find_roles(names: Collection[str], values: Collection[str] = ()) -> FieldRoles:
-    """Determine the roles of fields by name; ``values`` are values regardless of their names."""
+    """Determine the roles of fields by name; ``values`` are values regardless of their names, which may be absent."""
     types: dict[str, str] = {}
     described: dict[str, str] = {}
     controls: set[str] = set()
@@ -75,7 +75,7 @@ def find_roles(names: Collection[str], values: Collection[str] = ()) -> FieldRol
         if name in values or ("@" not in name and not is_control(name)):
             continue
         match = _TYPE_FIELD.fullmatch(name)
-        if match is not None and match[1] in known and not is_control(match[1]):
+        if match is not None and (match[1] in known or match[1] in values) and not is_control(match[1]):
             described[name] = match[1]
             # if both spellings are given, the service's one decides
             if match[2] or match[1] not in types:
