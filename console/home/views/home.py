@@ -115,11 +115,11 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, shown: QuerySet[Account]) -> AccountPage:
     """Return the page ``page`` (from 1) of accounts whose name or label contains ``q``."""
-    total = shown.count()
     text = read_text(request.GET, "q")
     matching = shown.filter(Q(name__contains=text.lower()) | Q(label__icontains=text)) if text else shown
-    page = Paginator(matching, ACCOUNTS).get_page(request.GET.get("page", ""))
-    return AccountPage(text, page, total)
+    paginator = Paginator(matching, ACCOUNTS)
+    total = shown.count() if text else paginator.count
+    return AccountPage(text, paginator.get_page(request.GET.get("page", "")), total)
 
 
 def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[AccountCard]:
