@@ -1,8 +1,6 @@
 """The base classes of the commands."""
 
 import argparse
-import io
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -66,13 +64,6 @@ class TableroCommand(BaseCommand):
 
     def get_version(self) -> str:
         return release.version()
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                # a text may have half of a surrogate pair, or letters that the terminal lacks
-                stream.reconfigure(errors="backslashreplace")
-        return super().execute(*args, **options)
 
 
 class DatabaseCommand(TableroCommand):

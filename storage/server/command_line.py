@@ -115,13 +115,9 @@ def open_streams() -> None:
 
 
 def prepare_streams(streams: Iterable[TextIO]) -> None:
-    """Let streams escape the characters that their encodings lack."""
+    """Let streams escape what their encodings lack: letters, and halves of surrogate pairs in stored texts."""
     for stream in streams:
-        # in UTF-8, surrogates are the bytes of names that are not
-        if isinstance(stream, TextIOWrapper) and (stream.errors, stream.encoding) != (
-            "surrogateescape",
-            "utf-8",
-        ):
+        if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 

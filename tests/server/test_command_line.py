@@ -111,10 +111,17 @@ def test_runs_without_standard_streams(closed):
     assert run_version(f'"$@" {closed}') == (0, "")
 
 
-@pytest.mark.parametrize(("encoding", "errors"), [("latin-1", "strict"), ("ascii", "surrogateescape")])
-def test_a_sentence_is_written_in_any_encoding(encoding, errors):
+@pytest.mark.parametrize(
+    ("encoding", "errors", "text", "written"),
+    [
+        ("latin-1", "strict", "“w”", rb"\u201cw\u201d"),
+        ("ascii", "surrogateescape", "“w”", rb"\u201cw\u201d"),
+        ("utf-8", "surrogateescape", "“\ud83d”", "“\\ud83d”".encode()),
+    ],
+)
+def test_a_sentence_is_written_in_any_encoding(encoding, errors, text, written):
     encoded = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=errors)
     command_line.prepare_streams((encoded,))
-    encoded.write("“w”")
+    encoded.write(text)
     encoded.flush()
-    assert encoded.buffer.getvalue() == rb"\u201cw\u201d"
+    assert encoded.buffer.getvalue() == written
