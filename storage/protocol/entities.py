@@ -68,7 +68,8 @@ async def get(call: Call) -> Answer:
             includes_deleted=call.grant.reads_deleted_tables,
         )
     except StorageError:
-        call.observed.refused_key = target.key
+        if moment is None:  # a later deletion would not explain it
+            call.observed.refused_key = target.key
         raise
     body = formats.write_entity(call.context(form, target.table), entity)
     headers = [call.content_type(form), call.etag(int(entity.ticks)), *as_of.write(moment, call.dialect)]

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from datetime import UTC, datetime
 from email.utils import formatdate
 from time import time
 from urllib.parse import quote, urlencode
@@ -357,6 +358,17 @@ async def test_tells_what_was_done_before_to_what_was_not_as_expected(service, s
     assert told(refused[2])[0].endswith(" It is the last of 3 changes that the client had not seen.")
     assert told(refused[-1])[0].startswith("The table was deleted by key1 at ")
     assert "secret" not in str([it.__dict__ for it in refused])
+
+
+async def test_a_read_of_the_past_is_not_explained_by_what_was_done_since(service, send):
+    before = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+    await send("POST", "/people", {"PartitionKey": "Ada-secret", "RowKey": "r"})
+    await send("DELETE", PATH, headers={**JSON, "If-Match": "*"})
+    assert (await send("GET", PATH, headers={**JSON, "x-tablero-as-of": before})).status == 404
+
+    (recorded,) = [it for it in await kept(service) if it.outcome == "refused"]
+
+    assert (recorded.error, told(recorded)) == ("ResourceNotFound", [])
 
 
 async def test_the_log_contains_no_secrets_keys_or_values(service, send):
