@@ -20,6 +20,7 @@ from storage.domain.entities.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import ResourceNotFound, UpdateConditionNotSatisfied
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
+from storage.domain.values.kinds import AccountKind
 from storage.entities.edits import Applied
 from storage.models import Table
 
@@ -37,6 +38,10 @@ class CellEdit:
     @cached_property
     def entity(self) -> EntityEdit:
         return EntityEdit(self.request, self.table, self.draft.key)
+
+    @property
+    def kind(self) -> AccountKind:
+        return AccountKind(self.table.account.kind)
 
     @property
     def is_again(self) -> bool:

@@ -15,6 +15,7 @@ from console.entities.property_row import PropertyRow
 from console.grid.property_order import order_properties
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, read_stored
 from storage.domain.values.edm import EdmValue
+from storage.domain.values.kinds import AccountKind
 from storage.editing import document, merge
 from storage.models import Table
 
@@ -81,14 +82,16 @@ def open_draft(table: Table, stored: StoredEntity, tab: str) -> EntityDraft:
 
 
 def read_draft(
-    request: HttpRequest, before: StoredEntity | None, key: EntityKey, now: datetime
+    request: HttpRequest, before: StoredEntity | None, key: EntityKey, now: datetime, kind: AccountKind
 ) -> EntityDraft:
     """Parse a form; ``key`` comes from the address, or from the form of a new entity."""
     mode = "replace" if request.POST.get("mode") == "replace" else "merge"
     base = read_stored(before).properties if before is not None else {}
     if request.POST.get("tab") == "json":
-        return _read_text(EntityDraft(before, key, tab="json", mode=mode, text=request.POST.get("text", "")))
-    rows, read = entity_form.read_entity_form(request.POST, request.FILES, base, now)
+        return _read_text(
+            EntityDraft(before, key, tab="json", mode=mode, text=request.POST.get("text", "")), kind
+        )
+    rows, read = entity_form.read_entity_form(request.POST, request.FILES, base, now, kind)
     properties = {
         name: read[name] for name in {**base, **read} if name in read
     }  # in the order of the storage
@@ -97,11 +100,11 @@ def read_draft(
     return EntityDraft(before, key, rows, mode=mode, properties=properties, problems=wrong, is_dirty=is_dirty)
 
 
-def _read_text(draft: EntityDraft) -> EntityDraft:
+def _read_text(draft: EntityDraft, kind: AccountKind) -> EntityDraft:
     text = draft.text.replace("\r\n", "\n")
     draft = replace(draft, text=text, is_dirty=True)
     try:
-        typed = document.read(text)
+        typed = document.read(text, kind)
     except document.InvalidDocument as refusal:
         line, column = refusal.line, refusal.column
         about = _("Line %(line)s, column %(column)s") % {"line": line, "column": column}

@@ -20,6 +20,7 @@ from storage.domain.entities.entity import Entity, StoredEntity, read_stored
 from storage.domain.refusals import AnyReason, Reason, Refused
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import Precondition
+from storage.domain.values.kinds import AccountKind
 from storage.editing import merge
 from storage.editing.conversions import convert
 from storage.editing.typed_text import InvalidText
@@ -124,15 +125,17 @@ def plan(table: Table, pasted: PastedRows, mode: Mode, now: datetime) -> PastePl
 def _fitted(row: PastedRow, before: Properties, guessed: frozenset[str], now: datetime) -> PastedRow:
     """Adapt inferred types to the types of existing values where lossless, as columns may have several types."""
     fitted = {
-        name: _as(value, before[name].type, now) if name in guessed and name in before else value
+        name: _as(value, before[name].type, now, row.entity.kind)
+        if name in guessed and name in before
+        else value
         for name, value in row.entity.properties.items()
     }
     return row._replace(entity=Entity(row.entity.key, fitted, row.entity.kind))
 
 
-def _as(value: EdmValue, type_: Edm, now: datetime) -> EdmValue:
+def _as(value: EdmValue, type_: Edm, now: datetime, kind: AccountKind) -> EdmValue:
     try:
-        converted = convert(value, type_, now)
+        converted = convert(value, type_, now, kind)
     except InvalidText:
         return value
     return converted.value if converted.is_lossless else value

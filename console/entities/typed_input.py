@@ -9,9 +9,10 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.datastructures import MultiValueDict
 
 from console.site.typed_text import edited_text, field_text
-from storage.domain.values.edm import BINARY_LIMIT, Edm, EdmValue
-from storage.editing import typed_text
-from storage.editing.typed_text import FORMS, InvalidText, TextFault, TextForm
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
+from storage.editing import typed_bytes, typed_text
+from storage.editing.typed_text import FORMS, TextForm
 
 LONGEST_IN_CELL = 1_000  # characters; a longer text needs more room than the editor over a cell has
 LONGEST_BYTES_IN_CELL = 8_192  # characters of hexadecimal digits
@@ -41,13 +42,11 @@ class TypedInput:
     def forms(self) -> Sequence[TextForm]:
         return FORMS.get(self.type, ())
 
-    def read(self, now: datetime) -> EdmValue:
-        """Parse the value exactly, without stripping; raises InvalidText."""
+    def read(self, now: datetime, kind: AccountKind) -> EdmValue:
+        """Parse the value exactly, without stripping, for a kind of account; raises InvalidText."""
         if self.file is None or self.type is not Edm.BINARY:
-            return typed_text.read(self.type, self.text, now, self.form)
-        size = self.file.size or 0
-        if size > BINARY_LIMIT:
-            raise InvalidText(TextFault.TOO_LONG, size=size)
+            return typed_text.read(self.type, self.text, now, self.form, kind)
+        typed_bytes.check_length(self.file.size or 0, kind)
         return EdmValue(Edm.BINARY, bytes(self.file.read()))
 
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
-from storage.domain.values.edm import INT32, INT64, STRING_LIMIT, Edm, EdmValue, utf16_length
+from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
 from storage.editing import typed_text
 from storage.editing.typed_text import InvalidText, TextFault, TextForm
 
@@ -31,13 +32,16 @@ class Converted:
         return self.loss is None
 
 
-def convert(value: EdmValue, to: Edm, now: datetime) -> Converted:
-    """Convert a value to a type; raises InvalidText if that is impossible. Times without a zone use that of ``now``."""
+def convert(value: EdmValue, to: Edm, now: datetime, kind: AccountKind = AccountKind.STORAGE) -> Converted:
+    """Convert a value to a type within the limits of a kind of account; raises InvalidText if that is impossible.
+
+    Times without a zone use that of ``now``.
+    """
     if value.type is to:
         return Converted(value)
     match to, value:
         case Edm.STRING, _:
-            return _to_string(value)
+            return _to_string(value, kind)
         case ((Edm.INT32 | Edm.INT64), (Edm.BOOLEAN | Edm.INT32 | Edm.INT64, int(number))):
             return Converted(_integer(int(number), to))
         case ((Edm.INT32 | Edm.INT64), (Edm.DOUBLE, float(number))):
@@ -45,7 +49,7 @@ def convert(value: EdmValue, to: Edm, now: datetime) -> Converted:
                 raise InvalidText(TextFault.NOT_WHOLE)
             return Converted(_integer(int(number), to), _loss_of_whole(number))
         case Edm.DOUBLE, (Edm.STRING, str(text)):
-            converted = _read(text, to, now)
+            converted = _read(text, to, now, kind)
             is_imprecise = converted.loss and typed_text.stored_text(converted.value, text)
             return Converted(converted.value, Loss.PRECISION) if is_imprecise else converted
         case Edm.DOUBLE, (Edm.BOOLEAN | Edm.INT32 | Edm.INT64, int(number)):
@@ -55,7 +59,7 @@ def convert(value: EdmValue, to: Edm, now: datetime) -> Converted:
             is_negative = number == 0 and math.copysign(1, number) < 0
             return Converted(EdmValue(to, bool(number)), Loss.SIGN if is_negative else None)
         case Edm.BINARY, (Edm.STRING, str(text)):
-            return Converted(typed_text.read(to, text, now, TextForm.TEXT))
+            return Converted(typed_text.read(to, text, now, TextForm.TEXT, kind))
         case Edm.BINARY, (Edm.GUID, str(text)):
             return Converted(EdmValue(to, uuid.UUID(text).bytes))
         case Edm.GUID, (Edm.BINARY, bytes(data)) if len(data) == 16:
@@ -64,11 +68,11 @@ def convert(value: EdmValue, to: Edm, now: datetime) -> Converted:
         case Edm.DATETIME, (Edm.STRING, str(text)) if not text.strip()[:4].isdecimal():
             raise InvalidText(TextFault.NOT_DATETIME)
         case _, (Edm.STRING, str(text)):
-            return _read(text, to, now)
+            return _read(text, to, now, kind)
     raise InvalidText(TextFault.NO_MEANING)
 
 
-def _to_string(value: EdmValue) -> Converted:
+def _to_string(value: EdmValue, kind: AccountKind) -> Converted:
     if value.type is Edm.BINARY:
         data = cast("bytes", value.value)
         try:
@@ -77,13 +81,12 @@ def _to_string(value: EdmValue) -> Converted:
             text = typed_text.write(value, TextForm.BASE64)
     else:
         text = typed_text.write(value)
-    if (length := utf16_length(text)) > STRING_LIMIT:
-        raise InvalidText(TextFault.TOO_LONG, size=2 * length)
+    typed_text.check_length(text, kind)
     return Converted(EdmValue(Edm.STRING, text))
 
 
-def _read(text: str, to: Edm, now: datetime) -> Converted:
-    converted = typed_text.read(to, text, now)
+def _read(text: str, to: Edm, now: datetime, kind: AccountKind) -> Converted:
+    converted = typed_text.read(to, text, now, kind=kind)
     return Converted(converted, None if typed_text.write(converted) == text else Loss.SPELLING)
 
 

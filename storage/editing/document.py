@@ -17,6 +17,7 @@ from storage.domain.entities.entity import (
 from storage.domain.errors import EntityTooLarge, OutOfRangeInput, PropertyValueTooLarge, StorageError
 from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_property_name
 from storage.editing import json_values
 from storage.editing.exact_json import ExactDecoder
@@ -77,9 +78,9 @@ def _text(text: str) -> str:
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
-def read(text: str) -> Entity:
-    """Parse an entity, ignoring control information and Timestamp; raises InvalidDocument."""
-    reader = _Reader(text)
+def read(text: str, kind: AccountKind = AccountKind.STORAGE) -> Entity:
+    """Parse an entity of a kind of account, ignoring control information and Timestamp; raises InvalidDocument."""
+    reader = _Reader(text, kind)
     members = reader.members()
     roles = find_roles(members)
     properties: dict[str, EdmValue] = {}
@@ -89,7 +90,7 @@ def read(text: str) -> Entity:
             raise reader.fault(DocumentFault.NO_PROPERTY, member.at, described)
         if roles.is_value(name) and name not in SYSTEM_PROPERTIES:
             properties[name] = reader.value(name, member, members.get(roles.types.get(name, "")))
-    return Entity(EntityKey(*(reader.key(name, members) for name in KEY_PROPERTIES)), properties)
+    return Entity(EntityKey(*(reader.key(name, members) for name in KEY_PROPERTIES)), properties, kind)
 
 
 class _Member(NamedTuple):
@@ -104,8 +105,9 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 class _Reader:
     """Parser of one JSON object that reports the positions of its members, unlike the standard library."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, kind: AccountKind) -> None:
         self.text = text
+        self._kind = kind
         self._decoder = ExactDecoder(is_strict=True)
 
     def fault(self, fault: DocumentFault, at: int, about: str = "") -> InvalidDocument:
@@ -135,7 +137,7 @@ class _Reader:
         if isinstance(member.value, dict | list):
             raise self.fault(DocumentFault.NESTED, member.value_at, name)
         try:
-            return json_values.read(member.value, type_)
+            return json_values.read(member.value, type_, self._kind)
         except InvalidText as invalid:
             is_decimal = not isinstance(member.value, int)
             if invalid.fault in (TextFault.DIGITS_LOST, TextFault.TOO_PRECISE) and is_decimal:

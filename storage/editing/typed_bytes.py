@@ -5,17 +5,23 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from storage.domain.values.edm import BINARY_LIMIT
+from storage.domain.values.kinds import AccountKind
 from storage.editing.invalid_text import InvalidText, TextFault, TextForm
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
-def read(text: str, form: TextForm) -> bytes:
+def read(text: str, form: TextForm, kind: AccountKind = AccountKind.STORAGE) -> bytes:
     data = _BYTES[form](text)
-    if len(data) > BINARY_LIMIT:
-        raise InvalidText(TextFault.TOO_LONG, size=len(data))
+    check_length(len(data), kind)
     return data
+
+
+def check_length(length: int, kind: AccountKind) -> None:
+    """Raise InvalidText if a binary is too long; in Cosmos accounts only the entity limits it."""
+    if kind is AccountKind.STORAGE and length > BINARY_LIMIT:
+        raise InvalidText(TextFault.TOO_LONG, size=length)
 
 
 def _read_hex(text: str) -> bytes:

@@ -6,7 +6,8 @@ from typing import Final
 
 from storage.domain.errors import OutOfRangeInput, StorageError
 from storage.domain.values import edm
-from storage.domain.values.edm import Edm
+from storage.domain.values.edm import FIRST_TICKS, Edm
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
 from storage.editing.invalid_text import InvalidText, TextFault
 
@@ -19,17 +20,18 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w":
 _DAYS: Final = {"yesterday": -1, "today": 0, "tomorrow": 1}
 
 
-def read(text: str, now: datetime) -> int:
+def read(text: str, now: datetime, kind: AccountKind = AccountKind.STORAGE) -> int:
+    first = FIRST_TICKS[kind]
     word = text.strip().lower()
     if word in _DAYS:
         day = now.date() + timedelta(_DAYS[word])
-        return _read_iso(day.isoformat(), now)
+        return _read_iso(day.isoformat(), now, first)
     if word == "now":
         return to_ticks(now)
     if ago := _AGO.fullmatch(word):
         length = timedelta(**{_UNITS[ago[3]]: int(ago[2])}) // timedelta(microseconds=1) * 10
-        return _in_range(to_ticks(now) + (length if ago[1] == "+" else -length))
-    return _read_iso(text.strip(), now)
+        return _in_range(to_ticks(now) + (length if ago[1] == "+" else -length), first)
+    return _read_iso(text.strip(), now, first)
 
 
 def write(ticks: int, zone: tzinfo) -> str:
@@ -47,7 +49,7 @@ def write(ticks: int, zone: tzinfo) -> str:
     return f"{whole[:-6]}{digits}{whole[-6:]}"
 
 
-def _read_iso(text: str, now: datetime) -> int:
+def _read_iso(text: str, now: datetime, first: int) -> int:
     match = _TIME.fullmatch(text)
     if match is None:
         raise InvalidText(TextFault.NOT_DATETIME, Edm.STRING)
@@ -56,13 +58,13 @@ def _read_iso(text: str, now: datetime) -> int:
         raise InvalidText(TextFault.TOO_PRECISE)
     clock = f"{hour or '00'}:{minute or '00'}:{second or '00'}"
     try:
-        utc = edm.read_datetime(f"{day}T{clock}.{fraction or 0}Z")
+        utc = edm.read_datetime(f"{day}T{clock}.{fraction or 0}Z", first)
         seconds = edm.zone_offset(zone) if zone else _offset_there(f"{day}T{clock}", now)
     except OutOfRangeInput:
         raise InvalidText(TextFault.OUT_OF_RANGE) from None
     except StorageError:
         raise InvalidText(TextFault.NO_SUCH_TIME) from None
-    return _in_range(utc - seconds * edm.TICKS_PER_SECOND)
+    return _in_range(utc - seconds * edm.TICKS_PER_SECOND, first)
 
 
 def _offset_there(clock: str, now: datetime) -> int:
@@ -70,9 +72,9 @@ def _offset_there(clock: str, now: datetime) -> int:
     return round((offset or timedelta()).total_seconds())
 
 
-def _in_range(value: int) -> int:
+def _in_range(value: int, first: int) -> int:
     try:
-        edm.read_datetime(edm.write_datetime(value))
+        edm.read_datetime(edm.write_datetime(value), first)
     except (StorageError, OverflowError):
         raise InvalidText(TextFault.OUT_OF_RANGE) from None
     return value

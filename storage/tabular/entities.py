@@ -405,7 +405,9 @@ class RowMapper:
     def _read_local(self, text: str) -> str | None:
         """Convert a time to the service's format, or None if invalid; the mapping's zone is the default."""
         try:
-            return encoding.write(typed_text.read_exactly(Edm.DATETIME, text, self._now)).strip('"')
+            return encoding.write(
+                typed_text.read_exactly(Edm.DATETIME, text, self._now, kind=self._kind)
+            ).strip('"')
         except InvalidText:
             return None
 
@@ -521,14 +523,14 @@ class RowMapper:
                     if type_ is Edm.STRING:
                         raise
             form = TextForm.BASE64 if type_ is Edm.BINARY else None
-            return typed_text.read_exactly(type_, text, self._now, form)
+            return typed_text.read_exactly(type_, text, self._now, form, self._kind)
         except (InvalidText, StorageError) as error:
             raise _Misfit(rejects.of_value(row, error, step.source, type_, text)) from None
 
     def _read_formatted(self, row: Row, step: _Step, format_: Format, text: str) -> EdmValue:
         type_ = step.column.type or format_.types[0]
         try:
-            return typed_text.read_exactly(type_, format_.rewrite(text), self._now)
+            return typed_text.read_exactly(type_, format_.rewrite(text), self._now, kind=self._kind)
         except NotInFormat:
             reject = Reject(row, Fault.NOT_IN_FORMAT, step.source, type_, text[:80], format_.spelling)
             raise _Misfit(reject) from None

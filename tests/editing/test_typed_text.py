@@ -8,7 +8,15 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 
-from storage.domain.values.edm import BINARY_LIMIT, STRING_LIMIT, Edm, EdmValue, write_datetime
+from storage.domain.values.edm import (
+    BINARY_LIMIT,
+    FIRST_COSMOS_TICK,
+    STRING_LIMIT,
+    Edm,
+    EdmValue,
+    write_datetime,
+)
+from storage.domain.values.kinds import AccountKind
 from storage.editing.typed_text import (
     FORMS,
     InvalidText,
@@ -150,6 +158,20 @@ def test_refuses_and_suggests(type_, text, fault, suggestion):
     with pytest.raises(InvalidText) as refusal:
         read(type_, text, NOW)
     assert (refusal.value.fault, refusal.value.suggestion) == (fault, suggestion)
+
+
+def test_cosmos_accounts_have_wider_limits():
+    def value(type_, text, form=None):
+        return read(type_, text, NOW, form, AccountKind.COSMOS).value
+
+    assert value(Edm.DATETIME, "0001-01-01T00:00:00Z") == FIRST_COSMOS_TICK
+    assert value(Edm.DATETIME, "0001-01-01 02:00+02:00") == FIRST_COSMOS_TICK
+    assert len(value(Edm.STRING, "a" * (STRING_LIMIT + 1))) == STRING_LIMIT + 1
+    assert len(value(Edm.BINARY, "00" * (BINARY_LIMIT + 1))) == BINARY_LIMIT + 1
+    for text in ("0001-01-01T00:00:00+01:00", "-999999w", "9999-12-31T23:59:59-01:00"):
+        with pytest.raises(InvalidText) as refusal:
+            value(Edm.DATETIME, text)
+        assert refusal.value.fault is TextFault.OUT_OF_RANGE
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from storage.accounts import account_settings
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
-from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.etag import ANY, write_etag
+from storage.domain.values.kinds import AccountKind
 from storage.entities import entities
 from storage.entities.subject import EntityVerb
 from storage.models import Activity
@@ -162,6 +163,36 @@ def test_saves_each_type(visit, ada, account, name, type_, text, value):
     sent = {field: text for field, text in sent.items() if text is not None}
     assert visit("eve").post(EDITOR, sent, headers=HTMX).status_code == 200
     assert repr(properties(account)[name]) == repr(EdmValue(Edm(f"Edm.{type_}"), value))
+
+
+def test_saves_a_time_that_only_a_cosmos_account_has(visit, ada, account):
+    account.kind = AccountKind.COSMOS
+    account.save()
+    sent = form(account, "Since", "DateTime", "0001-01-01T00:00:00Z")
+    assert b"1601" not in visit("eve").post(CHECK, sent, headers=HTMX).content
+    assert visit("eve").post(EDITOR, sent, headers=HTMX).status_code == 200
+    assert properties(account)["Since"].value == FIRST_COSMOS_TICK
+    assert b"0001-01-01T00:00:00Z" in opened(visit("eve"), "Since").content
+
+    # as text and back
+    sent = form(account, "Since", "String", "", action="retype") | {"from": "Edm.DateTime"}
+    sent["value"] = "0001-01-01T00:00:00Z"
+    assert b"Converted from DateTime." in visit("eve").post(EDITOR, sent, headers=HTMX).content
+    sent |= {"from": "Edm.String", "type": "Edm.DateTime"}
+    assert b"Converted from String." in visit("eve").post(EDITOR, sent, headers=HTMX).content
+
+    # it is shown in a conflict
+    stale = form(
+        account,
+        "Since",
+        "DateTime",
+        "0002-01-01T00:00:00Z",
+        was='["Edm.DateTime", "0001-01-01T00:00:00Z", 0]',
+    )
+    change(account, Since=EdmValue(Edm.DATETIME, 0))
+    conflict = visit("eve").post(EDITOR, stale, headers=HTMX)
+    assert conflict.status_code == 412
+    assert all(year in conflict.content for year in (b"0001-01-01", b"0002-01-01", b"1970-01-01"))
 
 
 def test_removes_a_property(visit, ada, account):

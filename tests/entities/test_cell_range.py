@@ -7,8 +7,9 @@ import pytest
 from console.grid.tokens import encode_key
 from storage.accounts import account_settings
 from storage.domain.entities.entity import EntityKey, read_stored
-from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.etag import write_etag
+from storage.domain.values.kinds import AccountKind
 from storage.entities import entities
 from storage.models import Activity
 from storage.tables import tables
@@ -84,6 +85,13 @@ def test_fills_down_with_types_and_clears(change, account):
     assert values(account, "Age") == [36, None, None]
     change("paste", ["Name"], text="same")
     assert values(account, "Name") == ["same"] * 3
+
+
+def test_pastes_a_time_that_only_a_cosmos_account_has(change, account):
+    account.kind = AccountKind.COSMOS
+    account.save()
+    change("paste", ["Since"], types={"Since": "Edm.DateTime"}, text="0001-01-01T00:00:00Z")
+    assert values(account, "Since") == [FIRST_COSMOS_TICK] * 3
 
 
 def test_refuses_all_of_it(change, account):

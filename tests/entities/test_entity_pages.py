@@ -12,7 +12,7 @@ from console.grid import tokens
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
-from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue, read_datetime
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
 from storage.editing import merge
@@ -527,7 +527,8 @@ def test_a_conflict_within_the_wider_limits_of_a_cosmos_account(account, visit):
     account.save()
     tables.create(account, "people")
     values = {f"P{number:03}": EdmValue(Edm.INT32, number) for number in range(300)}
-    entity = Entity(EntityKey("se", "ada"), values, AccountKind.COSMOS)
+    first_day = EdmValue(Edm.DATETIME, FIRST_COSMOS_TICK)  # the default value of .NET
+    entity = Entity(EntityKey("se", "ada"), {**values, "Since": first_day}, AccountKind.COSMOS)
     edits.apply(table(), [Insert(entity)], by=SERVER)
     client = visit("eve")
     page = client.get(address())
@@ -538,9 +539,27 @@ def test_a_conflict_within_the_wider_limits_of_a_cosmos_account(account, visit):
     draft = client.post(f"{PEOPLE}entity/new/", {**fields_of(conflict), "action": "draft_mine"})
     assert client.post(f"{PEOPLE}entity/new/", fields_of(draft, rk="eva", action="save")).status_code == 303
     assert client.post(address(), fields_of(conflict, action="merged")).status_code == 303
-    changed = {**values, "P001": EdmValue(Edm.INT32, 7)}
+    changed = {**values, "P001": EdmValue(Edm.INT32, 7), "Since": first_day}
     assert is_same(properties("se", "eva"), changed)
     assert is_same(properties(), {**changed, "B": EdmValue(Edm.STRING, "2")})
+
+
+def test_values_within_the_wider_limits_of_a_cosmos_account(account, visit):
+    account.kind = AccountKind.COSMOS
+    account.save()
+    tables.create(account, "people")
+    long = "x" * 40_000  # 80,000 bytes in UTF-16
+    client = visit("eve")
+    page = client.get(f"{PEOPLE}entity/new/")
+    rows = new_row("Since", "Edm.DateTime", "0001-01-01T00:00:00Z") | new_row("Long", "Edm.String", long, 901)
+    client.post(f"{PEOPLE}entity/new/", fields_of(page, pk="se", rk="ada", action="save", **rows))
+    values = {"Since": EdmValue(Edm.DATETIME, FIRST_COSMOS_TICK), "Long": EdmValue(Edm.STRING, long)}
+    assert is_same(properties(), values)
+
+    json = client.get(address(tab="json"))
+    text = json.context["draft"].text.replace("0001-01-01", "1500-02-03")
+    assert client.post(address(), fields_of(json, text=text)).status_code == 303
+    assert properties()["Since"].value == read_datetime("1500-02-03T00:00:00Z", FIRST_COSMOS_TICK)
 
 
 def test_changed_once_more(opened, visit):

@@ -57,8 +57,8 @@ def save(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
     edit = CellEdit(request, table, _draft(request.POST))
     draft = edit.draft
     if draft.action == "retype":  # without JavaScript, a button changes the type
-        return _show(edit, retype(draft, request.POST, local_now()))
-    value, note = draft.read(edit.stored_value, local_now())
+        return _show(edit, retype(draft, request.POST, local_now(), edit.kind))
+    value, note = draft.read(edit.stored_value, local_now(), edit.kind)
     if draft.action == "remove" or edit.is_as_it_was:
         value = None
     elif value is None:
@@ -87,10 +87,10 @@ def check(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
     edit = CellEdit(request, table, _draft(request.POST))
     draft = edit.draft
     if draft.action == "retype":
-        return _show(edit, retype(draft, request.POST, local_now()))
+        return _show(edit, retype(draft, request.POST, local_now(), edit.kind))
     was = edit.stored_value
     context = {
-        "note": draft.read(was, local_now())[1],
+        "note": draft.read(was, local_now(), edit.kind)[1],
         "agreed": draft.is_agreed,
         "typed": draft.typed,
         "is_set": was is not None,

@@ -17,6 +17,7 @@ from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Change
 from storage.domain.entities.entity import EntityKey
+from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 
 SAVED = 204  # the page drops its staged changes and reloads
@@ -31,8 +32,9 @@ def change(request: HttpRequest, table: Table) -> HttpResponse:
     """Change the ``cells`` by the ``action`` fill, clear or paste (of ``text``), all or none."""
     cells = cell_changes.read_range(table, request.POST.get("cells", ""))
     text = field_text(request.POST.get("text", ""))
+    kind = AccountKind(table.account.kind)
     try:
-        changes = cells.change(request.POST.get("action", ""), text, local_now())
+        changes = cells.change(request.POST.get("action", ""), text, local_now(), kind)
     except ValidationError as refusal:
         return _refuse(request, str(refusal.message))
     if "stage" in request.POST or not changes:
@@ -81,7 +83,9 @@ def _answer(request: HttpRequest, changes: list[CellChange], status: int = 200) 
 @table_required(Capability.WRITE)
 def review(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the staged changes, or apply them with ``apply``, all or none."""
-    kept = cell_changes.read_kept(request.POST.get("changes", ""), local_now())
+    kept = cell_changes.read_kept(
+        request.POST.get("changes", ""), local_now(), AccountKind(table.account.kind)
+    )
     if "apply" not in request.POST or not kept:
         return _show(request, table, kept, {})
     changes = cell_changes.changes_of(table, kept)

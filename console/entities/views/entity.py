@@ -147,7 +147,7 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
         return _delete(request, target)
     if action in conflict.ACTIONS:
         return conflict.settle_conflict(request, target, action)
-    draft = read_draft(request, _before(request, target), target.key, local_now())
+    draft = read_draft(request, _before(request, target), target.key, local_now(), target.kind)
     if action == "add":
         return render(request, target, draft.with_blank_row())
     if action == "draft":  # a draft that a browser kept over a reload
@@ -244,9 +244,9 @@ def row(request: HttpRequest, table: Table) -> HttpResponse:
     """Render one row of the form, validated or converted to a new type."""
     before = read_signed_entity(table, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
-    property_row = entity_form.read_property_row(request.POST, request.FILES, base, local_now())
+    target = EntityTarget(table, EntityKey("", ""))
+    property_row = entity_form.read_property_row(request.POST, request.FILES, base, local_now(), target.kind)
     if property_row is None:
         raise Http404
-    target = EntityTarget(table, EntityKey("", ""))
     context = pages.draft_context(target, EntityDraft(None, target.key, rows=[property_row]), in_drawer=True)
     return shortcuts.render(request, "console/entities/entity/_row.html", {**context, "row": property_row})

@@ -126,11 +126,11 @@ def _begin(request: HttpRequest, target: EntityTarget) -> HttpResponse:
 
 def _draft(request: HttpRequest, target: EntityTarget) -> EntityDraft:
     before = read_signed_entity(target.table, request.POST.get("opened", ""))
-    draft = read_draft(request, before, target.key, local_now())
+    draft = read_draft(request, before, target.key, local_now(), target.kind)
     if draft.tab == "json" and draft.properties is not None:
         # the keys of a new entity come from the text
         problems = [problem for problem in draft.problems if problem.about]
-        draft = replace(draft, key=document.read(draft.text).key, problems=problems)
+        draft = replace(draft, key=document.read(draft.text, target.kind).key, problems=problems)
     return draft
 
 

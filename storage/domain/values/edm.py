@@ -62,6 +62,7 @@ class EdmValue(NamedTuple):
 _EPOCH = date(1970, 1, 1)
 FIRST_TICK: Final = (date(1601, 1, 1) - _EPOCH).days * 86_400 * TICKS_PER_SECOND
 FIRST_COSMOS_TICK: Final = (date.min - _EPOCH).days * 86_400 * TICKS_PER_SECOND
+FIRST_TICKS: Final = {AccountKind.STORAGE: FIRST_TICK, AccountKind.COSMOS: FIRST_COSMOS_TICK}
 LAST_TICK: Final = ((date(9999, 12, 31) - _EPOCH).days + 1) * 86_400 * TICKS_PER_SECOND - 1
 _DATETIME = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|z|[+-]\d\d:\d\d)?", re.ASCII
