@@ -47,6 +47,26 @@ def measure(page):
     client.detach()
 
 
+# the controls of the bar at the top that lie over their neighbours
+BAR = """
+() => {
+    const all = [...document.querySelectorAll(".top :is(a, button)")];
+    const seen = all.filter(it => it.checkVisibility() && it.offsetWidth);
+    const boxes = seen.map(it => it.getBoundingClientRect());
+    const covered = seen.filter((it, at) => at && boxes[at].left < boxes[at - 1].right - 1);
+    return covered.map(it => it.outerHTML.slice(0, 100));
+}
+"""
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_the_bar_of_a_table_on_a_touch_screen(open_page, admin, tables, width):
+    page = open_page(TABLE, state=admin, width=width, height=800, has_touch=True, is_mobile=True)
+    assert page.evaluate("matchMedia('(pointer: coarse)').matches")
+    assert page.evaluate(BAR) == []
+    assert page.locator(".place > b").bounding_box()["width"] > 45
+
+
 @pytest.mark.long
 def test_the_arrow_keys_go_through_what_a_search_of_the_help_finds(page):
     page.goto("/ui/help/")
