@@ -61,6 +61,8 @@ PIPELINED: Final = 100  # requests of a connection that wait; what follows is pa
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _VERSIONS: Final = ("1.1", "1.0")
+_URL_ERRORS: Final = (httptools.HttpParserCallbackError, httptools.HttpParserInvalidURLError)
+_NO_VERSION: Final = "Expected HTTP/"  # how the parser calls what follows a space in a URL
 _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes."
 
 
@@ -517,9 +519,9 @@ class HttpConnection(asyncio.Protocol):
             return InvalidHttpVerb()
         if self._stage is _BODY:
             return InvalidInput()
-        # a callback fails only on the URL, and the version is known once the request line is read
-        version = self._parser.get_http_version()
-        if isinstance(error, httptools.HttpParserCallbackError) or version not in _VERSIONS:
+        # a callback fails only on the URL; until the parser has read a version, it has that of the request before
+        is_of_url = isinstance(error, _URL_ERRORS) or str(error).startswith(_NO_VERSION)
+        if is_of_url or self._parser.get_http_version() not in _VERSIONS:
             return RequestUrlFailedToParse()
         return InvalidHeaderValue()
 

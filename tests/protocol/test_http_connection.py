@@ -107,13 +107,18 @@ async def port(request, config, applications, state):
 
 @pytest.fixture
 def talk(port):
-    async def talk(*pieces, pause=0.02, end=False):
-        """Everything that comes back until the server closes the connection, which it has to."""
+    async def talk(*pieces, pause=0.02, end=False, answer=None):
+        """Everything that comes back until the server closes the connection, which it has to.
+
+        ``answer`` is how the answer to the first piece ends, which is awaited before the next one.
+        """
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         received = b""
         try:
             for piece in pieces:
                 writer.write(piece)
+                if answer is not None and piece is pieces[0]:
+                    received = await reader.readuntil(answer)
                 await asyncio.sleep(pause)
             if end:
                 writer.write_eof()
@@ -221,6 +226,7 @@ REFUSED = [
     (b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 400, "InvalidHttpVerb"),
     (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "InvalidHttpVerb"),
     (b"GET /\xc3\xa9 HTTP/1.1\r\nHost: h\r\n\r\n", 400, "RequestUrlFailedToParse"),
+    (b"GET /a b HTTP/1.1\r\nHost: h\r\n\r\n", 400, "RequestUrlFailedToParse"),
     (b"GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", 400, "RequestUrlFailedToParse"),
     (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", 400, "InvalidHeaderValue"),
     (
@@ -243,6 +249,16 @@ REFUSED = [
 async def test_refuses_malformed_requests(talk):
     answers = await asyncio.gather(*(talk(sent) for sent, _, _ in REFUSED))
     refusals = [(sent, *refusal(answer)) for (sent, _, _), answer in zip(REFUSED, answers, strict=True)]
+    assert refusals == REFUSED
+
+
+async def test_refuses_malformed_requests_alike_on_a_kept_connection(talk):
+    before, echoed = b"GET /before HTTP/1.1\r\nHost: h\r\n\r\n", b"GET /before  0"
+    answers = await asyncio.gather(*(talk(before, sent, answer=echoed) for sent, _, _ in REFUSED))
+    refusals = [
+        (sent, *refusal(answer.partition(echoed)[2]))
+        for (sent, _, _), answer in zip(REFUSED, answers, strict=True)
+    ]
     assert refusals == REFUSED
 
 
