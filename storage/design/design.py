@@ -74,11 +74,6 @@ class Shape:
     findings: Sequence[Finding]
 
     @property
-    def mean_size(self) -> float:
-        """Return the mean bytes of an entity."""
-        return self.partitions.size / self.partitions.entities if self.partitions.entities else 0.0
-
-    @property
     def is_whole(self) -> bool:
         """Return whether all entities were examined."""
         return self.examined >= self.partitions.entities
