@@ -28,6 +28,8 @@ _METHODS: Final = frozenset(
     {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 )  # streams that yield no more than a reader asks for
 _ENCRYPTED: Final = 0x1  # a flag
+ZIP: Final = b"PK\x03\x04"  # the beginning of an archive that has files
+_EMPTY_ZIP: Final = b"PK\x05\x06"
 
 # files that macOS and Windows keep about a folder, and macOS about each file
 _OF_FILE_MANAGERS: Final = re.compile(r"^__MACOSX/|(^|/)(\._[^/]*|\.DS_Store|Thumbs\.db|desktop\.ini)$")
@@ -171,6 +173,13 @@ def read_beginning(
         if not beginning:
             raise FileRefused(Reason.FILE_ROWS_DAMAGED) from None
     return beginning
+
+
+def is_zip(stream: IO[bytes]) -> bool:
+    """Return whether a stream begins like a ZIP archive."""
+    beginning = stream.read(len(ZIP))
+    stream.seek(0)
+    return beginning in (ZIP, _EMPTY_ZIP)
 
 
 def members(stream: IO[bytes]) -> list[str]:

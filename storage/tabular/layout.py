@@ -26,7 +26,6 @@ MOST_COLUMNS: Final = 2 * (PROPERTY_LIMIT + 3) + 2
 DELIMITERS: Final = ",\t;|"
 _QUOTES: Final = "\"'"
 _GZIP: Final = b"\x1f\x8b"
-_ZIP: Final = b"PK\x03\x04"
 _PARQUET: Final = b"PAR1"
 _OLD_EXCEL: Final = b"\xd0\xcf\x11\xe0"  # also that of a workbook with a password
 # a String may have some of them
@@ -131,7 +130,7 @@ NO_WISHES: Final = Wishes()
 
 def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None = None) -> Layout:
     """Detect the layout of a file from its beginning; raises FileRefused."""
-    compression = _detect_compression(stream.read(len(_ZIP)))
+    compression = _detect_compression(stream.read(len(content.ZIP)))
     member = ""
     if compression is Compression.ZIP:
         names = content.members(stream)
@@ -182,7 +181,7 @@ def detect_text(text: str, wishes: Wishes, layout: Layout = PLAIN_TEXT) -> Layou
 def _detect_compression(head: bytes) -> Compression:
     if head.startswith(_GZIP):
         return Compression.GZIP
-    return Compression.ZIP if head.startswith(_ZIP) else Compression.NONE
+    return Compression.ZIP if head.startswith(content.ZIP) else Compression.NONE
 
 
 def _only_member(names: Sequence[str]) -> str:

@@ -164,16 +164,32 @@ class ColumnMapping:
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why="it must be a JSON object.")
         try:
             keys = {"partition_key": "{PartitionKey}", "row_key": "{RowKey}"}
-            known = {**keys, **stored, "columns": tuple(map(_load_column, stored.get("columns", ())))}
+            columns = stored.get("columns", ())
+            if not isinstance(columns, list | tuple):
+                raise TypeError("columns must be a list.")
+            known = {**keys, **stored, "columns": tuple(map(_load_column, columns))}
             if "empty" in known:
                 known["empty"] = Empty(known["empty"])
+            _check_names(known, cls)
+            for name in ("takes_others", "unescapes_formulas"):
+                if not isinstance(known.get(name, False), bool):
+                    raise TypeError(f"{name} must be true or false.")
             _check_texts(known, "partition_key", "row_key", "key_replacement", "zone")
             return cls(**known)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
 
 
-def _load_column(stored: Mapping[str, Any]) -> Column:
+def _check_names(stored: Mapping[str, Any], kind: type) -> None:
+    for name in stored:
+        if name not in kind.__dataclass_fields__:  # type: ignore[attr-defined]
+            raise TypeError(f"{name!r} is not one of {', '.join(kind.__dataclass_fields__)}.")  # type: ignore[attr-defined]
+
+
+def _load_column(stored: object) -> Column:
+    if not isinstance(stored, Mapping) or "source" not in stored:
+        raise TypeError("a column must be an object with its source.")
+    _check_names(stored, Column)
     type_, unset = stored.get("type"), stored.get("unset", ())
     _check_texts(stored, "source", "target", "type", "format")
     if isinstance(unset, str) or not all(isinstance(text, str) for text in unset):

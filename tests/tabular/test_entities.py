@@ -204,7 +204,12 @@ def test_keys_of_numbers_and_guids():
         ({"columns": [{"source": "age", "target": "1x"}]}, "cannot be the name"),
         ({"columns": [{"source": "age", "target": "x"}, {"source": "note", "target": "x"}]}, "property x"),
         ({"columns": [{"source": "age", "target": "x", "type": "Int16"}]}, "Int16"),
-        ({"colour": "red"}, "not a mapping"),
+        ({"colour": "red"}, "not a mapping: 'colour' is not one of partition_key"),
+        ({"unescapes_formulas": "no"}, "unescapes_formulas must be true or false"),
+        ({"takes_others": 1}, "takes_others must be true or false"),
+        ({"columns": 5}, "columns must be a list"),
+        ({"columns": ["n"]}, "a column must be an object with its source"),
+        ({"columns": [{"source": "id", "kind": "x"}]}, "'kind' is not one of source"),
     ],
 )
 def test_refuses_mappings_that_do_not_fit(change, why):

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import sys
+import zipfile
 from types import SimpleNamespace
 
 import pytest
@@ -131,6 +132,39 @@ def test_names_the_options_that_bring_rows_in_and_prints_any_text(run, tmp_path)
     half.write_text(json.dumps({"PartitionKey": "p", "RowKey": "1", "\ud83d": "\udc00", "x": 10**30}))
     said = run("import", "shop/half", half, "--create", "--dry-run")
     assert "\\ud83d" in said and "--misfit 'x=round'" in said
+
+
+def test_a_file_of_several_tables_is_imported_whole_or_not_at_all(run, tmp_path):
+    rows = "PartitionKey,RowKey\np,{}\n"
+
+    def refusal_of(*names):
+        path = tmp_path / "x.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for number, name in enumerate(names):
+                archive.writestr(name, rows.format(number))
+        with pytest.raises(CommandError) as refused:
+            run("import", "shop", path, "--create")
+        assert not tables.names(accounts.find("shop"))
+        return str(refused.value)
+
+    assert refusal_of("a/people.csv", "b/People.json").startswith(
+        "a/people.csv and b/People.json would be imported into the same table, People."
+    )
+    assert refusal_of("people.csv", "my people.csv").startswith("my people.csv: The specifed resource name")
+    other = "This is not a ZIP file with a file for each table."
+    assert refusal_of("xl/workbook.xml", "people.csv").startswith(other)
+    (tmp_path / "people.csv").write_text(rows)
+    with pytest.raises(CommandError, match=other):
+        run("import", "shop", tmp_path / "people.csv", "--create")
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w"):
+        pass  # an account without tables is exported like this
+    assert run("import", "shop", tmp_path / "empty.zip") == "The ZIP file has no files.\n"
+    with zipfile.ZipFile(tmp_path / "fine.zip", "w") as archive:
+        archive.writestr("a\\people.csv", rows.format(1))  # as old programs for Windows write it
+        archive.writestr("__MACOSX/._people.csv", b"\0\5\x16\7")
+    with pytest.raises(CommandError, match="write it as ACCOUNT/TABLE"):
+        run("import", "shop", tmp_path / "fine.zip", "--create", "--job")
+    assert "1 entity was imported into people" in run("import", "shop", tmp_path / "fine.zip", "--create")
 
 
 def test_a_job_of_the_server(run, file):

@@ -3,16 +3,17 @@
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final
 
 from django.core.management.base import CommandError
 from django.db import DatabaseError, InterfaceError
 
 from storage.activity.activity import command_actor
+from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.numbers import counted, were
@@ -32,8 +33,9 @@ from storage.management.importing import (
 )
 from storage.models import Account, Table
 from storage.tables import tables
-from storage.tabular.content import members
+from storage.tabular.content import is_zip, members
 from storage.tabular.entities import Chunk
+from storage.tabular.excel import is_other_document, is_workbook
 from storage.tabular.file import RowFile
 from storage.tabular.format_proposals import FormatProposal
 from storage.tabular.layout import FileFormat, Layout, Wishes
@@ -106,17 +108,17 @@ class Command(DatabaseCommand):
             or options["save_mapping"] is not None
         ):
             raise CommandError("These files are of one table; write it as ACCOUNT/TABLE.")
+        if options["job"]:
+            raise CommandError("A job imports the file of one table; write it as ACCOUNT/TABLE.")
         with ExitStack() as stack:
             opening = stack.enter_context(open_stream(file))
-            with opening() as stream:
-                names = members(stream)
             sources = []
-            for member in names:
-                name = Path(member).name.partition(".")[0]
-                table = _find_table(account, name, creates=options["create"])
+            for member, table in _find_tables(account, opening, creates=options["create"]).items():
                 wished = replace(wishes, member=member)
-                self.stdout.write(f"{name}:")
+                self.stdout.write(f"{table.name}:")
                 sources.append(self._prepare(RowFile(opening, wished), table, member, options))
+            if not sources:
+                self.stdout.write("The ZIP file has no files.")
             checked = [self._check(source, options) for source in sources]
             if options["dry_run"]:
                 return
@@ -308,6 +310,34 @@ def _options_for(column: str, repairs: Sequence[str]) -> Iterator[str]:
                 yield "--mode skip"
             case "replace existing":
                 yield "--mode merge or --mode replace"
+
+
+def _find_tables(account: Account, opening: Callable[[], IO[bytes]], *, creates: bool) -> dict[str, Table]:
+    """Return the table of each file of a ZIP archive; raises CommandError before anything is read or created."""
+    with opening() as stream:
+        names = members(stream) if is_zip(stream) else None
+    if names is None or is_workbook(names) or is_other_document(names):
+        raise CommandError(
+            "This is not a ZIP file with a file for each table. To import a file into a table, write ACCOUNT/TABLE."
+        )
+    by_member: dict[str, Table] = {}
+    by_name: dict[str, str] = {}
+    for member in names:
+        name = PurePosixPath(member.replace("\\", "/")).name.partition(".")[0]
+        other = by_name.setdefault(name.lower(), member)
+        if other != member or names.count(member) > 1:
+            raise CommandError(
+                f"{other} and {member} would be imported into the same table, {name}. Unpack them, and import each into"
+                " ACCOUNT/TABLE."
+            )
+        try:
+            by_member[member] = _find_table(account, name, creates=creates)
+        except StorageError as error:
+            raise CommandError(
+                f"{member}: {error.text} Each file is imported into the table of its name: rename it, or unpack it and"
+                " import it into ACCOUNT/TABLE."
+            ) from None
+    return by_member
 
 
 def _quote(text: str) -> str:
