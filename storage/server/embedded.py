@@ -37,6 +37,8 @@ class Embedded:
         self._lock = lock
         self._say = say
         self._stopping = False
+        self._log = Path(json.loads(plan)["log"])
+        self._log_size = _size(self._log)  # before this start
         self._process = self._spawn()
 
     def wait_until_ready(self) -> None:
@@ -50,9 +52,9 @@ class Embedded:
                 warned = float("inf")
         if output.readline().strip() != b"ready":
             self.stop()
-            log = Path(json.loads(self._plan)["log"])
-            full = disk.problem(log.parent)
-            raise Refusal(f"PostgreSQL did not start: {_last_words(log)}{full and f' {full}'}")
+            full = disk.problem(self._log.parent)
+            reason = _last_words(self._log, self._log_size)
+            raise Refusal(f"PostgreSQL did not start: {reason}{full and f' {full}'}")
 
     def keep(self) -> None:
         """Restart the supervisor from now on if it is killed."""
@@ -209,10 +211,21 @@ def _plan(
     return json.dumps(plan)
 
 
-def _last_words(log: Path) -> str:
+def _size(log: Path) -> int:
     try:
-        lines = log.read_text(errors="replace").splitlines()
+        return log.stat().st_size
+    except OSError:
+        return 0
+
+
+def _last_words(log: Path, start: int) -> str:
+    """Return the reason that a log gives after a position, or from its beginning if it was started over."""
+    try:
+        with log.open(errors="replace") as file:
+            file.seek(start if start <= _size(log) else 0)
+            lines = file.read().splitlines()
     except OSError:
         return f"see {log}."
-    fatal = [line for line in lines[-50:] if "FATAL" in line or "error" in line.lower()]
-    return f"{fatal[-1] if fatal else 'no reason given'} (see {log})."
+    fatal = [line for line in lines if "FATAL" in line or "error" in line.lower()]
+    # without its control file, PostgreSQL says in three lines what it misses, and does not call it an error
+    return f"{fatal[-1] if fatal else ' '.join(lines[-3:]) or 'no reason given'} (see {log})."

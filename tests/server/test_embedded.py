@@ -149,8 +149,21 @@ def test_a_secret_that_is_missing_is_refused(used):
 
 def test_settings_that_postgresql_refuses_are_refused(used):
     (used / "config" / "custom.conf").write_text("shared_buffers = 'a lot'\n")
-    with pytest.raises(Refusal, match="PostgreSQL did not start"), started(used):
+    with pytest.raises(Refusal, match=r"PostgreSQL did not start.*custom\.conf"), started(used):
         pass
+
+
+def test_the_reason_is_that_of_this_start(used):
+    used.joinpath("postgres.log").write_text("2026-11-30 10:00:00 UTC [1] FATAL:  the disk is full\n")
+    control = used / "database" / "global" / "pg_control"
+    control.rename(used / "pg_control")
+    try:
+        with pytest.raises(Refusal) as refused, started(used):
+            pass
+    finally:
+        used.joinpath("pg_control").rename(control)
+    assert "could not find the database system" in str(refused.value)
+    assert "the disk is full" not in str(refused.value)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
