@@ -48,6 +48,9 @@ _NEEDED_SETTINGS: Final = """
 SELECT 'standard_conforming_strings', 'off, which changes what texts mean', 'on'
 WHERE current_setting('standard_conforming_strings') = 'off'
 UNION ALL
+SELECT 'datestyle', current_setting('datestyle') || ', in which times are ambiguous', 'ISO'
+WHERE current_setting('datestyle') NOT LIKE 'ISO%'
+UNION ALL
 SELECT 'search_path', current_setting('search_path') || ', in which there is no schema for tables', 'public'
 WHERE coalesce(current_schema(), 'pg_catalog') = 'pg_catalog'
 """

@@ -188,6 +188,7 @@ def test_a_role_that_does_not_own_the_database():
             "standard_conforming_strings=off",
             "has standard_conforming_strings off, which changes what texts mean",
         ),
+        ("datestyle=SQL,DMY", "has datestyle SQL, DMY, in which times are ambiguous"),
         ("search_path=nowhere", "has search_path nowhere, in which there is no schema for tables"),
         ("search_path=pg_catalog,public", "has search_path pg_catalog,public, in which"),
     ],
