@@ -301,6 +301,7 @@ def test_a_selected_value_equals_a_full_read(value, annotations):
     members = json.loads(b'{"first":0' + content + b"}")
     assert members.get("P@odata.type") == (annotation(value) if annotations else None)
     assert bits(members["P"]) == bits(json.loads(write(value)))
+    assert content.endswith(b',"P":' + write(value).encode())
 
 
 # the escape of text

@@ -215,7 +215,8 @@ def write_projected(
         if len(projected.translate(None, _CAREFUL)) == len(projected):
             return b',%b:"%b"' % (member, projected[1:])
     elif first < 58:  # a digit or a minus
-        if projected[-3:] != b".00" and len(projected) < 20:
+        # with an exponent a Double has 19 characters and more, or begins with zeros; an Int64 ends with .00
+        if projected[-3:] != b".00" and len(projected) < 19 and b"0.0000" not in projected[:7]:
             return b",%b:%b" % (member, projected if projected != b"0.000" else b"-0.0")
     elif projected == b"true" or projected == b"false":
         return b",%b:%b" % (member, projected)
