@@ -45,8 +45,13 @@ _WITHOUT_LIMITS: Final = "SELECT set_config(name, '0', %s) FROM pg_settings WHER
 
 # settings that a role may have, or a database, with the value that works
 _NEEDED_SETTINGS: Final = """
-SELECT 'standard_conforming_strings', 'off, which changes what texts mean', 'on'
-WHERE current_setting('standard_conforming_strings') = 'off'
+SELECT name, current_setting(name) || why, needed
+FROM (VALUES
+    ('standard_conforming_strings', ', which changes what texts mean', 'on'),
+    ('array_nulls', ', in which nulls are texts', 'on'),
+    ('intervalstyle', ', in which durations cannot be read', 'postgres')
+) AS wanted (name, why, needed)
+WHERE current_setting(name) <> needed
 UNION ALL
 SELECT 'datestyle', current_setting('datestyle') || ', in which times are ambiguous', 'ISO'
 WHERE current_setting('datestyle') NOT LIKE 'ISO%'

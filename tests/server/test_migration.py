@@ -189,6 +189,8 @@ def test_a_role_that_does_not_own_the_database():
             "has standard_conforming_strings off, which changes what texts mean",
         ),
         ("datestyle=SQL,DMY", "has datestyle SQL, DMY, in which times are ambiguous"),
+        ("intervalstyle=iso_8601", "has intervalstyle iso_8601, in which durations cannot be read"),
+        ("array_nulls=off", "has array_nulls off, in which nulls are texts"),
         ("search_path=nowhere", "has search_path nowhere, in which there is no schema for tables"),
         ("search_path=pg_catalog,public", "has search_path pg_catalog,public, in which"),
     ],
