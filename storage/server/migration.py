@@ -137,10 +137,10 @@ def _connected(conninfo: str | None = None) -> Iterator[psycopg.Connection]:
         hint = " Check that it runs, and DATABASE_URL." if settings.OPTIONS.database_url else ""
         if reason.endswith("session is read-only"):
             hint = (
-                ". It is a standby, or default_transaction_read_only is on for the role or the database. Name the"
+                " It is a standby, or default_transaction_read_only is on for the role or the database. Name the"
                 " primary, or turn it off."
             )
-        raise Refusal(f"The database cannot be reached: {reason}{hint}") from None
+        raise Refusal(f"The database cannot be reached: {reason}.{hint}") from None
     with conn:
         _check_version(conn.info.server_version)
         _check_settings(conn)

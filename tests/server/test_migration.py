@@ -254,6 +254,12 @@ def test_no_time_limit_of_the_role_ends_the_turn_of_a_server(monkeypatch):
     assert said == ["Waiting for another server, which prepares the same database ..."]
 
 
+def test_a_database_that_cannot_be_reached_is_told_in_sentences(monkeypatch):
+    monkeypatch.setattr(settings, "OPTIONS", replace(settings.OPTIONS, database_url="postgresql://nowhere"))
+    with pytest.raises(Refusal, match=r"Connection refused\. Check that it runs, and DATABASE_URL\.$"):
+        migration.refuse_transaction_pool("host=127.0.0.1 port=1")
+
+
 def test_says_why_a_session_is_read_only(monkeypatch):
     conninfo = make_conninfo(
         settings.LANES_CONNINFO,
