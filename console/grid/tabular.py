@@ -90,6 +90,7 @@ _CHANGES: Final[Mapping[ValueChange, Promise]] = {
     ValueChange.STRING: _("Kept as String: does not fit the type"),
     ValueChange.ROUNDED: _("Rounded to fit the type"),
     ValueChange.KEY_REPLACED: _("Characters replaced that keys cannot have"),
+    ValueChange.OTHER_TYPE: _("Of another type than the first number: give the column a type"),
     ValueChange.EMPTY: _("Left out: empty, and not a String"),
 }
 

@@ -4,10 +4,18 @@ import posixpath
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.template import loader
 
 REFRESH: Final = "X-Tablero-Refresh"
 PART: Final = "components/part.html"
+
+
+def render(
+    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """Render a template; halves of surrogate pairs, which a page cannot contain, become escapes such as \\ud83d."""
+    text = loader.render_to_string(template, context, request)
+    return HttpResponse(text.encode(errors="backslashreplace"), status=status)
 
 
 def render_page(

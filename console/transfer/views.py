@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -23,7 +23,7 @@ from console.jobs.presentation import JobView
 from console.site import time_zones
 from console.site.access import RoleNeeded, account_required, actor_of, role_of, table_required
 from console.site.refusals import describe_refusal, notify_refusals
-from console.site.responses import render_page, wants_json
+from console.site.responses import render, render_page, wants_json
 from console.site.toasts import notify_success
 from console.site.typed_text import field_text
 from console.transfer import encodings

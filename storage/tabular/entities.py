@@ -51,6 +51,8 @@ _EXAMPLE: Final = 80  # characters of a value in the report
 _INT32: Final = re.compile(r"-?[1-9][0-9]{0,8}|0", re.ASCII).fullmatch
 _DOUBLE: Final = re.compile(r"-?[0-9]{1,20}\.[0-9]{1,20}", re.ASCII).fullmatch
 _SHORT_DOUBLE: Final = 16  # characters with a point, so that at most 15 are digits, which a Double holds
+_NUMBER_TYPES: Final[Mapping[type, Edm]] = {int: Edm.INT32, float: Edm.DOUBLE}
+_NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
 _BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False}
 _NOT_IN_KEYS: Final = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -147,6 +149,7 @@ class RowMapper:
         self._shapes: dict[tuple[str, ...], _Shape] = {}
         self._last: dict[str, Edm] = {}  # the last type in a column, which stands for missing ones
         self._changes = list[tuple[str, ValueChange, str]]()  # changed values of a row
+        self._first_numbers: dict[str, Edm] = {}  # types of the first numbers in columns without a type
         self._number = 0
         if self._is_text:  # rows of text may end before the last column
             self._shapes[layout.columns] = self._make_shape(layout.columns)
@@ -400,7 +403,14 @@ class RowMapper:
             members[target] = value
             if declared is not None:
                 members[annotation] = declared
+            elif (number := _NUMBER_TYPES.get(type(value))) is not None:
+                self._note_number(source, number, value)
         return members
+
+    def _note_number(self, source: str, type_: Edm, value: Any) -> None:
+        """Report a number of another type than the first one: filters take one type of numbers."""
+        if self._first_numbers.setdefault(source, type_) is not type_:
+            self._changes.append((source, ValueChange.OTHER_TYPE, exact_json.write(value)))
 
     def _read_local(self, text: str) -> str | None:
         """Convert a time to the service's format, or None if invalid; the mapping's zone is the default."""
@@ -459,7 +469,13 @@ class RowMapper:
         try:
             if step.rival is not None and (value or not self._is_text):
                 raise _Misfit(Reject(row, Fault.NAME_TWICE, source, text=step.target))
-            return self._read_text(row, step, value) if self._is_text else self._read_json(row, step, value)
+            if self._is_text:
+                return self._read_text(row, step, value)
+            read = self._read_json(row, step, value)
+            is_typed = step.column.type is not None or (step.type_field and row.fields[step.type_field])
+            if read.type in _NUMBERS and not is_typed:
+                self._note_number(source, read.type, value)
+            return read
         except _Misfit as misfit:
             text = _text_of(value)
             match step.column.on_misfit:

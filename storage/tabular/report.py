@@ -81,13 +81,14 @@ class ColumnReport(NamedTuple):
 
 
 class ValueChange(StrEnum):
-    """Change of values requested by the mapping; the sentence is about ``{values}``."""
+    """Change of values requested by the mapping, or a surprising type; the sentence is about ``{values}``."""
 
     UNSET = "{values} of {column} left out: the mapping says that they stand for no value"
     DROPPED = "{values} of {column} left out: not of its type"
     STRING = "{values} of {column} kept as String: not of its type"
     ROUNDED = "{values} of {column} rounded to what its type holds"
     KEY_REPLACED = "{values} of {column} with characters replaced that keys cannot have"
+    OTHER_TYPE = "{values} of {column} with another type than its first number, as the column has no type"
     EMPTY = "{values} of {column} left out: empty, though a type is declared that has no empty value"
 
     @property

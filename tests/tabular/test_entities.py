@@ -16,6 +16,7 @@ from storage.tabular.file import RowFile
 from storage.tabular.layout import Wishes
 from storage.tabular.mapping import Column, ColumnMapping, Empty, MappingRefused, OnMisfit
 from storage.tabular.rejects import Fault, RejectGroup, RejectGroups, RejectWriter, Repair, repair
+from storage.tabular.report import FileReport, ValueChange
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 
@@ -187,6 +188,37 @@ def test_a_type_beside_a_value_that_the_row_lacks_is_no_property():
     ]
     entities, _, _ = convert("\n".join(map(json.dumps, rows)))
     assert [dict(it.properties) for it in entities] == [{"n": EdmValue(Edm.INT32, 5)}, {}]
+
+
+def test_later_numbers_of_other_types_are_reported():
+    """JSON has one type of numbers: what the first rows do not show changes the type of a column halfway."""
+    rows = [
+        {"PartitionKey": "p", "RowKey": str(row), "n": row, "f": 0.5, "t@type": "Int64", "t": "5"}
+        for row in range(1000)
+    ]
+    rows += [{"n": 2.5, "f": 7, "t": 1}, {"n": 3_000_000_000, "f": 1e400}, {"n": 1.5}, {"n": "x", "f": True}]
+    for number, row in enumerate(rows[1000:]):
+        row |= {"PartitionKey": "q", "RowKey": str(number)}
+    text = "\n".join(json.dumps(it).replace("Infinity", "0.25") for it in rows)
+    file = file_of(text)
+    proposal = file.propose(NOW)
+    mapping = proposal.mapping
+
+    def report_of(mapping):
+        report = FileReport()
+        for chunk in file.chunks(mapping, AccountKind.STORAGE, NOW):
+            assert not chunk.rejects
+            report.add(chunk.report)
+        return {(it.column, it.change, it.number, tuple(it.examples)) for it in report.values}
+
+    assert report_of(mapping) == {
+        ("n", ValueChange.OTHER_TYPE, 3, ("2.5", "3000000000", "1.5")),
+        ("f", ValueChange.OTHER_TYPE, 1, ("7",)),
+    }
+    typed = mapping
+    for name, type_ in (("n", Edm.DOUBLE), ("f", Edm.DOUBLE)):
+        typed = typed.with_column(replace(typed.column(name), type=type_, on_misfit=OnMisfit.STRING))
+    assert {change for _, change, _, _ in report_of(typed)} == {ValueChange.STRING}
 
 
 def test_keys_of_numbers_and_guids():

@@ -489,6 +489,26 @@ def begin_with(browser, content, name="miasta.csv", **headers):
     return answer["Location"]
 
 
+def test_halves_of_surrogate_pairs_are_shown_as_escapes(visit, staff):
+    eve = visit("eve")
+    rows = [
+        {"PartitionKey": "p", "RowKey": "1", "\ud83d": "\udc00", "a\0b": "\0"},
+        {"PartitionKey": "\ud83d", "RowKey": "2", "n": ["\ud83d"]},
+    ]
+    columns = begin_with(eve, "\n".join(map(json.dumps, rows)).encode(), "half.ndjson")
+    page = eve.get(columns)
+    assert (
+        page.status_code == 200 and "\\ud83d" in page.content.decode() and "\\udc00" in page.content.decode()
+    )
+    check = eve.post(columns, {**form_of(page), "check": "1"})["Location"]
+    job_runner.run_all()
+    assert eve.get(check).status_code == 200
+    run = eve.post(check.replace("check", "run"), {"rows": "1"})
+    assert run.status_code == 302
+    job_runner.run_all()
+    assert eve.get(run["Location"]).status_code == 200 and count(staff) == 1
+
+
 def readings_of(page):
     """Return the encodings that can be selected, and whether each is the present one."""
     return dict(re.findall(r'name="read_as" value="([^"]+)" id="[^"]+"\s+aria-pressed="(true|false)"', page))
