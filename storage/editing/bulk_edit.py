@@ -218,7 +218,7 @@ class Editor:
             return Edited(stored, key, key, None, None)
         row = EditedRow(stored, self.kind)
         old_key, before = row.key, [row.type_of(name) for name in self._properties]
-        scope, losses = Scope(row.read, self.now), []
+        scope, losses = Scope(row.read, self.now, self.kind), []
         for name, apply in self._operations:
             try:
                 apply(row, scope)

@@ -18,7 +18,7 @@ from storage.domain.entities.entity import (
 )
 from storage.domain.entities.row_editing import EditedRow
 from storage.domain.errors import InvalidInput
-from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.encoding import project
 from storage.domain.values.kinds import AccountKind
 from storage.editing.bulk_edit import (
@@ -161,6 +161,11 @@ def test_limits_of_entities():
     assert obstacle(large, set_("More", "P0")) == Obstacle(ObstacleKind.TOO_LARGE)
     cosmos = stored(kind=AccountKind.COSMOS, A=text("x" * 40_000))
     assert len(properties(edit(cosmos, set_("B", "A + A"), kind=AccountKind.COSMOS))["B"].value) == 80_000
+    first_day = stored(kind=AccountKind.COSMOS, A=text("0001-01-01T00:00:00Z"))
+    convert = {"op": "convert", "property": "A", "type": "DateTime"}
+    converted = properties(edit(first_day, convert, kind=AccountKind.COSMOS))
+    assert converted == {"A": EdmValue(Edm.DATETIME, FIRST_COSMOS_TICK)}
+    assert obstacle(first_day, convert).kind is ObstacleKind.NOT_CONVERTIBLE
 
 
 @pytest.mark.parametrize(

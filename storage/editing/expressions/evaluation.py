@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from storage.domain.values.edm import EdmValue
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
 from storage.editing.conversions import Loss
 
@@ -34,10 +35,11 @@ class EvaluationError(Exception):
 
 @dataclass(slots=True)
 class Scope:
-    """Environment of an expression: properties by name (None if absent), the time, and the collected losses."""
+    """Environment of an expression: properties by name (None if absent), time, account kind, and collected losses."""
 
     read: Callable[[str], EdmValue | None]
     now: datetime
+    kind: AccountKind = AccountKind.STORAGE
     losses: list[Loss] = field(default_factory=list)
 
     @property
