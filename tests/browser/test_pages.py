@@ -162,6 +162,17 @@ def test_languages(open_signed_in, language):
 
 
 @pytest.mark.long
+def test_documents_on_a_phone(open_signed_in):
+    page = open_signed_in("/ui/help/", width=320)
+    links = page.locator("main a[href^='/ui/help/']")
+    addresses = links.evaluate_all("all => [...new Set(all.map(it => it.pathname))]")
+    assert "/ui/help/deployment/" in addresses
+    for address in addresses:
+        page.goto(address)
+        check_reflow(page)
+
+
+@pytest.mark.long
 def test_without_javascript(open_signed_in):
     result = open_signed_in("/ui/", java_script_enabled=False)
     for page in SAMPLE:
