@@ -43,3 +43,25 @@ def test_charts_are_drawn_zoomed_and_renewed(open_page, admin, tables):
     page.set_viewport_size({"width": 390, "height": 900})
     expect(page.get_by_label("From", exact=True)).to_be_visible()
     expect(page.get_by_label("To", exact=True)).to_be_visible()
+
+
+# the colour of the time before there were data, and of the text in it
+COLOURS = """
+figure => {
+    const canvas = figure.querySelector("canvas"), over = figure.querySelector(".u-over");
+    const [box, plot] = [canvas, over].map(it => it.getBoundingClientRect());
+    const at = [plot.left - box.left + 6, plot.top - box.top + 6].map(it => Math.round(it * devicePixelRatio));
+    const pixel = canvas.getContext("2d").getImageData(...at, 1, 1).data;
+    const probe = document.body.appendChild(Object.assign(document.createElement("i"), {style: "color: CanvasText"}));
+    return [`rgb(${pixel.slice(0, 3).join(", ")})`, getComputedStyle(probe).color];
+}
+"""
+
+
+def test_times_without_data_have_room_for_text_in_forced_colors(open_page, admin, tables):
+    page = open_page(PAGE.replace("1h", "90d"), state=admin, forced_colors="active")
+    requests = page.locator("#chart-operations")
+    while not requests.locator("canvas").count():
+        page.reload()
+    background, text = requests.evaluate(COLOURS)
+    assert background != text
