@@ -84,6 +84,19 @@ def clipboard(page):
     return page.evaluate("navigator.clipboard.readText()")
 
 
+@pytest.mark.long
+def test_all_rows_of_a_page_are_printed(open_grid):
+    page = open_grid()
+    region = page.locator(".grid-region")
+    hidden = "it => it.scrollHeight - it.clientHeight"
+    assert region.evaluate(hidden) > 100
+    page.emulate_media(media="print")
+    assert region.evaluate("it => getComputedStyle(it).overflow") == "visible"
+    assert region.evaluate(hidden) == 0
+    expect(page.locator(".sidebar")).not_to_be_visible()
+    page.emulate_media(media="null")
+
+
 def test_roles_indices_and_keys(open_grid):
     page = open_grid("?top=25")
     grid = page.get_by_role("grid", name="Entities")
