@@ -113,7 +113,17 @@ class _Bound(NamedTuple):
         return self.operator in (Operator.GT, Operator.GE)
 
 
-_Part: TypeAlias = str | _Equality | _Bound
+class _Difference(NamedTuple):
+    """Unbound ``ne`` of a property with values of one kind, so that several can be combined."""
+
+    span: _Span
+    name: str
+    value: str
+    or_nan: bool = False
+    is_int64: bool = False
+
+
+_Part: TypeAlias = str | _Equality | _Bound | _Difference
 
 
 def compile(root: Filter, start: int, indexed: Collection[str] = ()) -> Condition:
@@ -138,6 +148,8 @@ class _Compiler:
             return part
         if isinstance(part, _Bound):
             return self._range([part])
+        if isinstance(part, _Difference):
+            return self._differs([part])
         if part.is_key:
             return f"{part.subject} = {self.bind(part.value, 'text')}"
         return self._contains({part.subject: part.value})
@@ -162,16 +174,19 @@ class _Compiler:
                 assert_never(node)
 
     def _all(self, operands: Iterable[_Part]) -> str:
-        """Combine equalities of properties into one document, and the bounds of a property into one range.
+        """Combine equalities of properties into one document, and the bounds or differences of a property.
 
         So the index is searched once, and a scan extracts fewer values from documents.
         """
         texts: list[str] = []
+        differences: dict[_Difference, list[_Difference]] = {}
         documents: list[dict[str, str]] = []  # a name once in each
         ranges: dict[tuple[_Span, str, bool], list[_Bound]] = {}
         for operand in operands:
             if isinstance(operand, _Bound):
                 ranges.setdefault((operand.span, operand.name, operand.is_int64), []).append(operand)
+            elif isinstance(operand, _Difference):
+                differences.setdefault(operand._replace(value=""), []).append(operand)
             elif isinstance(operand, _Equality) and not operand.is_key:
                 if not documents or operand.subject in documents[-1]:
                     documents.append({})
@@ -180,6 +195,7 @@ class _Compiler:
                 texts.append(self.text(operand))
         texts.extend(map(self._contains, documents))
         texts.extend(map(self._range, ranges.values()))
+        texts.extend(map(self._differs, differences.values()))
         return "(" + " AND ".join(texts) + ")"
 
     def _contains(self, values: Mapping[str, str]) -> str:
@@ -200,6 +216,27 @@ class _Compiler:
         if is_int64:
             limits.append(self._is_int64(name))
         return "(" + " AND ".join(limits) + ")"
+
+    def _differs(self, differences: Sequence[_Difference]) -> str:
+        """Return SQL for a value of one kind that equals none of several.
+
+        As nearly everything differs from a value, a page is found soonest in the order of keys. The planner, which
+        multiplies its guesses for a range of values, would expect hardly any row, and read and sort all of them; of
+        a CASE it expects half of them.
+        """
+        first = differences[0]
+        name = self._name(first.name)
+        values = [it.value for it in differences]
+        if len(values) == 1:
+            differs = f"NOT {self._contains({first.name: values[0]})}"
+        else:
+            differs = f"(props->{name}) <> ALL ({self.bind(_array(values), 'jsonb[]')})"
+        text = f"CASE WHEN {self._within(first.span, first.name)} THEN {differs} ELSE FALSE END"
+        if first.is_int64:
+            return f"({text} AND {self._is_int64(first.name)})"
+        if first.or_nan:
+            return f"({text} OR {self.text(_having(first.name, NOT_A_NUMBER))})"
+        return f"({text})"
 
     def _either(self, operands: Iterable[_Part]) -> str:
         """Combine equalities of the same column or property into a single = ANY condition."""
@@ -286,16 +323,17 @@ class _Compiler:
         """Compare numbers; NaN, projected as a string, is unequal to everything."""
         literal = comparison.literal.value
         against_nan = isinstance(literal, float) and math.isnan(literal)
-        if comparison.operator is not Operator.NE:
-            return _constant(False) if against_nan else self._compare_in_span(comparison)
-        is_nan = self.text(_having(comparison.property, NOT_A_NUMBER))
+        if comparison.operator is Operator.NE and against_nan:
+            is_nan = self.text(_having(comparison.property, NOT_A_NUMBER))
+            return f"({self._within(self._span(comparison), comparison.property)} OR {is_nan})"
         if against_nan:
-            return f"({self._within(comparison)} OR {is_nan})"
-        return f"({self.text(self._compare_in_span(comparison))} OR {is_nan})"
+            return _constant(False)
+        part = self._compare_in_span(comparison)
+        return part._replace(or_nan=True) if isinstance(part, _Difference) else part
 
     def _compare_int64(self, comparison: Comparison) -> _Part:
         part = self._compare_in_span(comparison)
-        if isinstance(part, _Bound):
+        if isinstance(part, _Bound | _Difference):
             return part._replace(is_int64=True)
         return f"({self.text(part)} AND {self._is_int64(comparison.property)})"
 
@@ -305,13 +343,12 @@ class _Compiler:
 
     def _compare_in_span(self, comparison: Comparison) -> _Part:
         name, operator, literal = comparison.property, comparison.operator, comparison.literal
-        equal = _having(name, literal)
         if operator is Operator.EQ:
-            return equal
-        if operator is Operator.NE:
-            return f"({self._within(comparison)} AND NOT {self.text(equal)})"
+            return _having(name, literal)
         span = self._span(comparison)
         projected = project(literal)
+        if operator is Operator.NE:
+            return _Difference(span, name, projected)
         value = str(json.loads(projected)) if span.cast == "text" else projected
         bound = _Bound(span, name, operator, value, is_int64=False)
         if len(value) < span.length:
@@ -327,11 +364,11 @@ class _Compiler:
         spans = _INDEXED_SPANS if comparison.property in self.indexed else _SPANS
         return spans[comparison.literal.type]
 
-    def _within(self, comparison: Comparison) -> str:
-        """Return the condition that a property's value is of the literal's kind."""
-        span, name = self._span(comparison), self._name(comparison.property)
-        expression = span.expression.format(name=name)
-        others = f" AND {span.others.format(name=name)}" if span.others else ""
+    def _within(self, span: _Span, name: str) -> str:
+        """Return the condition that a property's value is of a kind."""
+        parameter = self._name(name)
+        expression = span.expression.format(name=parameter)
+        others = f" AND {span.others.format(name=parameter)}" if span.others else ""
         return f"({expression} >= {span.lower} AND {expression} < {span.upper}{others})"
 
     def _name(self, name: str) -> str:

@@ -313,6 +313,18 @@ def test_many_alternatives_of_any_type_select_what_they_should(cursor):
     assert_selects(cursor, Or(tuple(Comparison("V", Operator.EQ, literal) for literal in LITERALS)))
 
 
+@pytest.mark.parametrize("size", [1, 2, len(LITERALS)])
+def test_differences_from_several_values_of_any_type_select_what_they_should(cursor, size):
+    for first in range(0, len(LITERALS), size):
+        chosen = LITERALS[first : first + size]
+        differences = And(tuple(Comparison("V", Operator.NE, it) for it in (*chosen, *chosen)))
+        assert_selects(cursor, differences)
+        assert_selects(cursor, Not(differences))
+    for type_ in Edm:
+        of_type = tuple(Comparison("V", Operator.NE, it) for it in LITERALS if it.type is type_)
+        assert_selects(cursor, And((*of_type, *of_type)))
+
+
 # text that reaches PostgreSQL
 
 HOSTILE = "x' OR '1'='1\"}]; DROP TABLE entity; -- %s $1 \\"

@@ -216,6 +216,21 @@ def test_an_equality_that_many_fulfil_walks_in_order_until_the_page_is_full(expl
     assert scan["Actual Rows"] == 11
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Number ne 5 and Text ne 'x'",
+        "Number ne 5L or Flag eq true and Number ne 7",
+        " and ".join(f"Number ne {number} and Text ne '{number}'" for number in range(100_000, 100_050)),
+    ],
+    ids=["two properties", "alternatives", "long lists"],
+)
+def test_what_differs_from_values_walks_in_order_until_the_page_is_full(explain, text):
+    plan = explain(pages.page(FULL, EntityQuery(filter=parse(text), top=10)))
+
+    assert_walks_the_primary_key(plan, FULL)
+
+
 @pytest.mark.parametrize(("text", "start"), PAGES.values(), ids=PAGES.keys())
 def test_the_end_of_a_window_is_found_in_the_primary_key(explain, text, start):
     query = EntityQuery(filter=text and parse(text), start=start)
