@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 from django.utils import timezone
@@ -83,6 +84,12 @@ class User(AbstractBaseUser):
 
     def __str__(self) -> str:
         return self.username
+
+    def clean(self) -> None:
+        super().clean()
+        # addresses of pages and of the management API end with it, and . and .. would lead elsewhere
+        if not any(it.isalnum() for it in self.username):
+            raise ValidationError({"username": _("A user name needs a letter or digit.")})
 
     def remember(self, *, language: str, theme: str, density: str) -> None:
         """Store these preferences for other browsers, ignoring empty and unknown values."""

@@ -140,6 +140,8 @@ def test_refuses(run):
     run("add", "bob")
     for arguments, why in [
         (["add", "b ob"], "Use only the letters"),
+        (["add", "."], "A user name needs a letter or digit"),
+        (["add", ".."], "A user name needs a letter or digit"),
         (["add", "BOB"], "already exists"),
         (["role", "bob", "nothing", "owner"], "There is no account nothing"),
         (["role", "bob", "acme", "king"], "invalid choice"),
