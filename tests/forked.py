@@ -140,6 +140,8 @@ def run(client: socket.socket, command: Callable[[list[str]], None]) -> None:
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    # a stream remembers whether its file can seek, and these files are others
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
     os.chdir(folder)
     os.umask(umask)
     os.environ.clear()
