@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from storage.domain.entities.annotations import find_roles, read_type_name
+from storage.domain.entities.entity import SYSTEM_PROPERTIES
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing import exact_json, guessing
@@ -124,11 +125,13 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
     columns, texts = list[ProposedColumn](), list[TextColumn]()
     system_columns: list[ProposedColumn] = []
     keys = find_keys(shown)
+    # the service, and exports of tables, write 1 for an Int32 and 1.0 for a Double
+    is_of_service = all(row.keys() >= frozenset(SYSTEM_PROPERTIES) for row in rows)
     for name in shown:
         values = [value for row in rows if (value := row.get(name)) not in (None, "")]
         if rejects.is_of_rejects(name) or (name in layout.unnamed and not values):
             continue
-        propose_column = _propose_text if is_text else _propose_json
+        propose_column = _propose_text if is_text else _propose_own if is_of_service else _propose_json
         target = name if name in targets else free_name(property_name(name), targets)
         targets.add(target)
         proposed = propose_column(Column(name, target), values, now, is_declared=name in roles.types)
@@ -326,6 +329,15 @@ def _propose_json(
     file_type = of_file.pop() if type_ is None and len(of_file) == 1 else None
     column = replace(column, type=type_)
     return ProposedColumn(column, why, None, len(values), examples, file_type=file_type)
+
+
+def _propose_own(
+    column: Column, values: Sequence[Any], now: datetime, *, is_declared: bool
+) -> ProposedColumn:
+    """Propose a column of JSON that a table service has written: its numbers have the types that they show."""
+    proposed = _propose_json(column, values, now, is_declared=is_declared)
+    is_mixed = proposed.column.type is Edm.DOUBLE and any(type(value) is int for value in values)
+    return replace(proposed, column=replace(proposed.column, type=None)) if is_mixed else proposed
 
 
 def _numeric_type(values: Sequence[Any]) -> Edm | None:

@@ -129,9 +129,12 @@ def write(export: Export, progress: Progress = _ignore) -> Generator[bytes, None
 
 
 def start(export: Export) -> Generator[bytes, None, object]:
-    """Return the pieces of a file; raises the refusals of Excel, whose file is whole before its first piece."""
+    """Return the pieces of a file; raises the refusals that come before its first piece.
+
+    A file of Excel is whole by then, and one of Parquet has 16 MiB of entities: a later refusal ends the download.
+    """
     pieces = write(export)
-    return _resume(next(pieces), pieces) if export.format == EXCEL else pieces
+    return _resume(next(pieces), pieces) if export.format in (EXCEL, PARQUET) else pieces
 
 
 def _resume(first: bytes, pieces: Generator[bytes, None, int]) -> Generator[bytes, None, int]:

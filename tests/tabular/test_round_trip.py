@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import hypothesis
@@ -10,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
-from storage.domain.values.edm import Edm
+from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
-from storage.tabular import parquet, writing
+from storage.tabular import parquet, proposals, writing
 from storage.tabular.file import RowFile
 from storage.tabular.formulas import escape_formula, unescape_formula
 from storage.tabular.layout import FileFormat, Layout, Wishes
@@ -35,7 +36,13 @@ def stored(entity):
 def check(data, expected, format_, **mapping):
     chosen = FileFormat.CSV if "csv" in format_ else FileFormat(format_)
     file = RowFile(lambda: io.BytesIO(data), Wishes(format=chosen, encoding="utf-8", delimiter=","))
-    chunks = list(file.chunks(ColumnMapping(**KEYS, **mapping), AccountKind.STORAGE, NOW))
+    proposed = replace(proposals.complete(file.propose(NOW)), **mapping)
+    for chosen_mapping in (ColumnMapping(**KEYS, **mapping), proposed):
+        check_entities(file.chunks(chosen_mapping, AccountKind.STORAGE, NOW), expected)
+
+
+def check_entities(read_chunks, expected):
+    chunks = list(read_chunks)
     assert [reject.sentence for chunk in chunks for reject in chunk.rejects] == []
     results = [entity for chunk in chunks for _, entity in chunk.entities]
     assert [entity.key for entity in results] == [entity.key for entity in expected]
@@ -58,6 +65,20 @@ def test_text(format_, escapes, expected):
     pages = [[stored(entity)] for entity in expected]
     text = "".join(writing.write(format_, pages, names, escapes_formulas=escapes))
     check(text.encode(errors="surrogatepass"), expected, format_, unescapes_formulas=escapes)
+
+
+@pytest.mark.parametrize("format_", [ExportFormat.TYPED_CSV, ExportFormat.JSON, ExportFormat.NDJSON])
+def test_a_property_with_numbers_of_several_types(format_):
+    numbers = (
+        EdmValue(Edm.INT32, 5),
+        EdmValue(Edm.DOUBLE, 2.5),
+        EdmValue(Edm.DOUBLE, 5.0),
+        EdmValue(Edm.INT64, 5),
+    )
+    for values in (numbers, numbers[:3], numbers[:2], numbers[::3]):
+        expected = [Entity(EntityKey("p", str(key)), {"n": it}) for key, it in enumerate(values)]
+        text = "".join(writing.write(format_, [[stored(it)] for it in expected], ["n"]))
+        check(text.encode(), expected, format_)
 
 
 @hypothesis.settings(max_examples=of_usual(20))

@@ -66,6 +66,9 @@ def test_refuses(call, two):
         409,
         True,
     )
+    pytest.importorskip("pyarrow")
+    refused = victor("GET", f"{PATH}?format=parquet")
+    assert (refused.status_code, "half of a surrogate pair" in refused.content.decode()) == (409, True)
     assert victor("GET", f"{PATH}?filter=RowKey eq").status_code == 400
     assert victor("GET", PATH.replace("people", "gone")).status_code == 404
     assert call("sam", "read")("GET", PATH).status_code == 404
