@@ -219,10 +219,15 @@ def _read_page(relation: str, query: EntityQuery, statement: Statement[Page[T]])
     page: Page[Any] = yield statement
     if page.next is None or len(page.entities) == query.top:
         return page
-    size = PAGE_BYTES - sum(len(stored.content) for stored in page.entities)
+    size = PAGE_BYTES - _size(page)
     beyond = replace(query, start=page.next, top=query.top - len(page.entities))
     rest: Page[Any] = yield pages.measured_page(relation, beyond, size)
     return Page(page.entities + rest.entities, rest.next)
+
+
+def _size(page: Page[Any]) -> int:
+    """Return the bytes of the entities of a page; previews are small."""
+    return sum(len(stored.content) for stored in page.entities if isinstance(stored, StoredEntity))
 
 
 def _read_bounded_page(relation: str, query: EntityQuery) -> Steps[Page[StoredEntity]]:
@@ -235,7 +240,7 @@ def _read_bounded_page(relation: str, query: EntityQuery) -> Steps[Page[StoredEn
         return page
     if not missing:
         return Page(page.entities, end)
-    size = PAGE_BYTES - sum(len(stored.content) for stored in page.entities)
+    size = PAGE_BYTES - _size(page)
     rest = yield pages.measured_page(relation, replace(query, start=end, top=missing), size)
     return Page(page.entities + rest.entities, rest.next)
 
@@ -245,6 +250,7 @@ def _walk(relation: str, query: EntityQuery, clock: Callable[[], float], read: R
     deadline = clock() + BUDGET
     window = _FIRST_WINDOW
     start = query.start
+    size = 0  # bytes
     while True:
         began = clock()
         try:
@@ -259,10 +265,12 @@ def _walk(relation: str, query: EntityQuery, clock: Callable[[], float], read: R
             continue
         start = page.next or end
         gathered = Page(gathered.entities + page.entities, start)
+        size += _size(page)
         if (
             start is None
             or page.next is not None
             or len(gathered.entities) >= query.top
+            or size >= PAGE_BYTES
             or clock() > deadline
         ):
             return gathered

@@ -202,6 +202,15 @@ def test_a_timeout_returns_a_page_even_if_empty(relation, small):
     assert page == ([], key(5))
 
 
+def test_a_page_ends_with_the_window_in_which_it_is_large_enough(relation, small, monkeypatch):
+    small(5)
+    monkeypatch.setattr(operation, "PAGE_BYTES", 1)
+
+    page = Drive()(relation, EntityQuery(filter=parse("Even eq true")))
+
+    assert (numbers(page), page.next) == ([0, 2, 4], key(5))
+
+
 @pytest.mark.parametrize(("first", "step", "statements"), [(2, operation.BUDGET / 4, 7), (1, 0.0, 11)])
 def test_windows_grow_while_they_are_quick_and_there_is_time(relation, small, first, step, statements):
     """Read windows of 1, 4 and 16 rows and then all, with two statements each, instead of a hundred and twenty."""
