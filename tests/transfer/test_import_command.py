@@ -120,7 +120,7 @@ def test_parts_of_the_file_left_out_are_reported(run, tmp_path):
     }  # fmt: skip
 
 
-def test_names_the_options_that_bring_rows_in_and_prints_any_text(run, tmp_path):
+def test_names_the_options_that_bring_rows_in(run, tmp_path):
     file = tmp_path / "late.csv"
     late = "p,x,3000000000,1,\np,y,1,2.5,\np,z,1,1,28.11.2026\n"
     rows = "".join(f"p,{row},1,1,2026-11-28T00:00:00Z\n" for row in range(1000))
@@ -128,10 +128,9 @@ def test_names_the_options_that_bring_rows_in_and_prints_any_text(run, tmp_path)
     said = run("import", "shop/late", file, "--create", "--dry-run")
     for option in ("--type 'it'\\''s=Int64'", "--type 'j=Double'", "--date-format 'at=day-first'"):
         assert option in said
-    half = tmp_path / "half.ndjson"
-    half.write_text(json.dumps({"PartitionKey": "p", "RowKey": "1", "\ud83d": "\udc00", "x": 10**30}))
-    said = run("import", "shop/half", half, "--create", "--dry-run")
-    assert "\\ud83d" in said and "--misfit 'x=round'" in said
+    long = tmp_path / "long.ndjson"
+    long.write_text(json.dumps({"PartitionKey": "p", "RowKey": "1", "x": 10**30 + 1}))
+    assert "--misfit 'x=round'" in run("import", "shop/long", long, "--create", "--dry-run")
 
 
 def test_a_file_of_several_tables_is_imported_whole_or_not_at_all(run, tmp_path):
