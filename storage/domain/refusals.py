@@ -269,9 +269,7 @@ class Reason(AnyReason):
     FILE_ROWS_ENCODING = _(
         "There is no encoding %(encoding)s to read files in. Choose one of: %(encodings)s."
     )
-    FILE_ROWS_COLUMNS = _(
-        "The file has %(number)s columns, more than an entity can have: %(most)s properties."
-    )
+    FILE_ROWS_COLUMNS = _("The file has %(number)s columns. At most %(most)s can be read.")
     FILE_ROWS_COLUMN_TWICE = _("The file has two columns named %(column)s.")
     FILE_ROWS_LONG_LINE = _("Line %(line)s is longer than any entity; is this a file of rows?")
     FILE_ROWS_ROWLESS = _(

@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import IO, Any, Final, Self
 
 from storage.domain.refusals import Reason
-from storage.domain.values.kinds import PROPERTY_LIMIT
 from storage.tabular import content, encoding_guess, encodings, excel
 from storage.tabular.content import Bounds
 from storage.tabular.content import Compression as Compression
@@ -21,8 +20,8 @@ from storage.tabular.mapping import has_keys
 
 SAMPLE: Final = 256 * 1024  # bytes that are looked at
 SCANNED: Final = 4 << 20  # bytes that are looked at for letters beyond ASCII, if the sample has too few
-# properties with their types beside them, the keys and Timestamp, and the columns added to a file of rejected rows
-MOST_COLUMNS: Final = 2 * (PROPERTY_LIMIT + 3) + 2
+# entities of several kinds have more properties together than a single one may; each may have a column of types
+MOST_COLUMNS: Final = 4_000
 DELIMITERS: Final = ",\t;|"
 _QUOTES: Final = "\"'"
 _GZIP: Final = b"\x1f\x8b"
@@ -310,9 +309,9 @@ def _detect_line_end(text: str) -> str:
 
 
 def require_few_columns(names: Sequence[object]) -> None:
-    """Raise FileRefused if there are more columns than an entity can have properties, each with a type column."""
+    """Raise FileRefused if there are more columns than a file may have."""
     if len(names) > MOST_COLUMNS:
-        raise FileRefused(Reason.FILE_ROWS_COLUMNS, number=len(names), most=PROPERTY_LIMIT)
+        raise FileRefused(Reason.FILE_ROWS_COLUMNS, number=len(names), most=MOST_COLUMNS)
 
 
 def require_different(names: Iterable[str]) -> None:

@@ -81,6 +81,17 @@ def test_a_property_with_numbers_of_several_types(format_):
         check(text.encode(), expected, format_)
 
 
+def test_entities_of_several_kinds_have_more_properties_together_than_one_may():
+    """Three kinds of 200 properties, each with a column for its type."""
+    expected = [
+        Entity(EntityKey("p", str(key)), {f"{key}_{it}": EdmValue(Edm.INT64, it) for it in range(200)})
+        for key in ("a", "b", "c")
+    ]
+    names = [name for entity in expected for name in entity.properties]
+    text = "".join(writing.write(ExportFormat.TYPED_CSV, [[stored(it)] for it in expected], names))
+    check(text.encode(), expected, ExportFormat.TYPED_CSV)
+
+
 @hypothesis.settings(max_examples=of_usual(20))
 @given(expected=entities)
 def test_parquet(expected):

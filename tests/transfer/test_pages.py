@@ -564,7 +564,7 @@ def test_the_name_of_a_file_is_a_hint_to_its_format(visit, staff):
     assert '<option value="json" selected>' in eve.get(columns).content.decode()
 
 
-def test_more_columns_than_an_entity_can_have_are_refused(visit, staff):
+def test_too_many_columns_are_refused(visit, staff):
     eve = visit("eve")
     columns = begin_with(eve, ",".join(f"c{number}" for number in range(20_000)).encode() + b"\n")
     refused = eve.get(columns)
