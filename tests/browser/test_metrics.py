@@ -47,11 +47,15 @@ def test_charts_are_drawn_zoomed_and_renewed(open_page, admin, tables):
 
 # the colour of the time before there were data, and of the text in it
 COLOURS = """
-figure => {
+async figure => {
     const canvas = figure.querySelector("canvas"), over = figure.querySelector(".u-over");
-    const [box, plot] = [canvas, over].map(it => it.getBoundingClientRect());
-    const at = [plot.left - box.left + 6, plot.top - box.top + 6].map(it => Math.round(it * devicePixelRatio));
-    const pixel = canvas.getContext("2d").getImageData(...at, 1, 1).data;
+    let pixel;
+    do {  // until it is drawn
+        await new Promise(requestAnimationFrame);
+        const [box, plot] = [canvas, over].map(it => it.getBoundingClientRect());
+        const at = [plot.left - box.left + 6, plot.top - box.top + 6].map(it => Math.round(it * devicePixelRatio));
+        pixel = canvas.getContext("2d").getImageData(...at, 1, 1).data;
+    } while (!pixel[3]);
     const probe = document.body.appendChild(Object.assign(document.createElement("i"), {style: "color: CanvasText"}));
     return [`rgb(${pixel.slice(0, 3).join(", ")})`, getComputedStyle(probe).color];
 }
