@@ -68,7 +68,8 @@ def icon(name: str, size: int = 16) -> SafeString:
 @cache
 def _shapes() -> dict[str, SafeString]:
     symbols = re.findall(r'<symbol id="([^"]+)"[^>]*>(.*)</symbol>', SPRITE.read_text())
-    return {name: SafeString(shapes) for name, shapes in symbols}
+    # blanks between shapes would be part of the text of a button or link with the icon
+    return {name: SafeString(shapes.replace("> <", "><")) for name, shapes in symbols}
 
 
 @register.simple_tag(takes_context=True)

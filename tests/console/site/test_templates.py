@@ -58,7 +58,7 @@ def test_icons_are_those_that_are_used():
 def test_icons_are_drawn_in_the_page():
     for name in (ROOT / "static" / "vendor" / "icons.txt").read_text().split():
         [drawing] = re.findall(r"<svg [^>]*>(.+)</svg>", tags.icon(name))
-        assert re.fullmatch(r"(<(path|circle|rect|line|polyline|polygon|ellipse) [^>]*/> ?)+", drawing), name
+        assert re.fullmatch(r"(<(path|circle|rect|line|polyline|polygon|ellipse) [^>]*/>)+", drawing), name
 
 
 IMPORT = re.compile(r'(?:from |import |import\()"(\.[^"]+)"')
