@@ -46,6 +46,7 @@ NOT_IN_CONSOLE = {
     Reason.NO_BRANCH,
     Reason.NO_FEED,
     Reason.NO_NOTICE_KIND,
+    Reason.NO_NOTICE_THRESHOLD,
     Reason.NO_SECRET,
     Reason.NO_USER,
     Reason.OTHER,

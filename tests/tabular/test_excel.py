@@ -217,7 +217,7 @@ def test_refuses_damaged_hostile_and_old_files(monkeypatch):
     assert reason_of(b"\xd0\xcf\x11\xe0" + bytes(600)) is Reason.FILE_ROWS_OLD_EXCEL
     assert reason_of(change(data, sheet, b"</row>", b"</cell>")) is Reason.FILE_ROWS_NOT_EXCEL
     assert reason_of(change(data, sheet, b'r="2"', b'r="9999999"')) is Reason.FILE_ROWS_ROWLESS
-    assert reason_of(workbook_of([str(number) for number in range(600)])) is Reason.FILE_ROWS_COLUMNS
+    assert reason_of(workbook_of([str(number) for number in range(4001)])) is Reason.FILE_ROWS_COLUMNS
     assert reason_of(workbook_of(("a", "a"))) is Reason.FILE_ROWS_COLUMN_TWICE
     entities_of_xml = b'<!DOCTYPE a [<!ENTITY b "c">]><workbook '
     hostile = change(data, "xl/workbook.xml", b"<workbook ", entities_of_xml)
