@@ -45,20 +45,13 @@ def test_charts_are_drawn_zoomed_and_renewed(open_page, admin, tables):
     expect(page.get_by_label("To", exact=True)).to_be_visible()
 
 
-# the colour of the time before there were data, and of the text in it
+# the colours of times without data, and of the text in them
 COLOURS = """
-async figure => {
-    const canvas = figure.querySelector("canvas"), over = figure.querySelector(".u-over");
-    let pixel;
-    do {  // until it is drawn
-        await new Promise(requestAnimationFrame);
-        const [box, plot] = [canvas, over].map(it => it.getBoundingClientRect());
-        const at = [plot.left - box.left + 6, plot.top - box.top + 6].map(it => Math.round(it * devicePixelRatio));
-        pixel = canvas.getContext("2d").getImageData(...at, 1, 1).data;
-    } while (!pixel[3]);
-    const probe = document.body.appendChild(Object.assign(document.createElement("i"), {style: "color: CanvasText"}));
-    return [`rgb(${pixel.slice(0, 3).join(", ")})`, getComputedStyle(probe).color];
-}
+figure => ["--gap", "--axis"].map(name => {
+    const probe = figure.querySelector(".chart-place").appendChild(document.createElement("i"));
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+})
 """
 
 
