@@ -43,7 +43,7 @@ from storage.tabular.mapping import (
 )
 from storage.tabular.rejects import Fault, Reject
 from storage.tabular.report import ColumnUse, FileReport, ValueChange
-from storage.tabular.rows import Position, Reader, Row
+from storage.tabular.rows import Position, Reader, Row, text_of
 
 CHUNK: Final = 1000  # rows
 _BYTES_AT_ONCE: Final = 4 << 20
@@ -212,7 +212,7 @@ class RowMapper:
             value = self._generate(part) if part[0] == "#" else row.fields.get(part)
             if value is None:
                 raise _Misfit(Reject(row, Fault.NO_KEY, part))
-            text = _text_of(value)
+            text = text_of(value)
             if isinstance(value, Formula):
                 raise _Misfit(Reject(row, Fault.NOT_COMPUTED, part, text=text[:80]))
             if type(value) is not str and isinstance(value, dict | list):
@@ -477,7 +477,7 @@ class RowMapper:
                 self._note_number(source, read.type, value)
             return read
         except _Misfit as misfit:
-            text = _text_of(value)
+            text = text_of(value)
             match step.column.on_misfit:
                 case OnMisfit.UNSET:
                     self._changes.append((source, ValueChange.DROPPED, text))
@@ -555,41 +555,36 @@ class RowMapper:
 
     def _read_json(self, row: Row, step: _Step, value: Any) -> EdmValue:
         if isinstance(value, dict | list):
-            raise _Misfit(Reject(row, Fault.NESTED, step.source, text=_text_of(value)[:80]))
+            raise _Misfit(Reject(row, Fault.NESTED, step.source, text=text_of(value)[:80]))
         if isinstance(value, Formula):
             raise _Misfit(Reject(row, Fault.NOT_COMPUTED, step.source, text=value.text[:80]))
         if step.format is not None:
-            return self._read_formatted(row, step, step.format, _text_of(value))
+            return self._read_formatted(row, step, step.format, text_of(value))
         type_ = step.column.type
         if type_ is None and step.type_field is not None and (named := row.fields[step.type_field]):
             type_ = read_type_name(named)
             if type_ is None:
-                raise _Misfit(Reject(row, Fault.UNKNOWN_TYPE, step.source, text=_text_of(named)[:80]))
+                raise _Misfit(Reject(row, Fault.UNKNOWN_TYPE, step.source, text=text_of(named)[:80]))
         if self._is_in_zone and type_ is Edm.DATETIME and isinstance(value, str):
             return self._read_typed(row, step, type_, value)
         try:
             if type_ is Edm.STRING and not isinstance(value, str):
-                return edm.read(_text_of(value), type_, self._kind)
+                return edm.read(text_of(value), type_, self._kind)
             return json_values.read(value, type_, self._kind)
         except (InvalidText, StorageError) as error:
             if type_ is None and isinstance(error, InvalidText) and error.fault is TextFault.DIGITS_LOST:
-                raise _Misfit(Reject(row, Fault.INEXACT, step.source, text=_text_of(value)[:80])) from None
+                raise _Misfit(Reject(row, Fault.INEXACT, step.source, text=text_of(value)[:80])) from None
             known = type_ or json_values.type_without_annotation(value)
-            raise _Misfit(rejects.of_value(row, error, step.source, known, _text_of(value))) from None
+            raise _Misfit(rejects.of_value(row, error, step.source, known, text_of(value))) from None
 
     def _as_string(self, row: Row, step: _Step, value: Any) -> EdmValue:
-        text = _text_of(value)
+        text = text_of(value)
         if self._is_text and self._mapping.unescapes_formulas:
             text = unescape_formula(text)
         try:
             return edm.read(text, Edm.STRING, self._kind)
         except StorageError as error:
             raise _Misfit(rejects.of_value(row, error, step.source, Edm.STRING, text)) from None
-
-
-def _text_of(value: Any) -> str:
-    """Return the text of a JSON value or a formula as in the file."""
-    return str(value) if isinstance(value, str | Formula) else exact_json.write(value)
 
 
 def read_chunks(

@@ -11,13 +11,13 @@ from typing import Any, Final
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import check_key
-from storage.editing import exact_json
 from storage.tabular.mapping import (
     GUID,
     ROW_NUMBER,
     Template,
     can_be_in_template,
 )
+from storage.tabular.rows import text_of
 
 _MOST: Final = 4  # proposals
 _CANDIDATES: Final = 8  # columns that are tried as keys
@@ -156,7 +156,7 @@ NO_SAMPLE: Final = KeySample(())
 def _key_text(value: Any) -> str | None:
     if value is None or value == "" or isinstance(value, dict | list):
         return None
-    return value if isinstance(value, str) else exact_json.write(value)
+    return text_of(value)
 
 
 def assess(partition_key: str, row_key: str, sample: KeySample) -> KeyProposal:

@@ -18,7 +18,6 @@ from storage.editing.formats.numbers import NumberFormat
 from storage.editing.formats.reading import read_format
 from storage.editing.guessing import Guess, GuessReason
 from storage.tabular import rejects
-from storage.tabular.excel import Formula
 from storage.tabular.format_proposals import (
     NO_FORMATS,
     Certainty,
@@ -45,7 +44,7 @@ from storage.tabular.mapping import (
     is_property_name,
     property_name,
 )
-from storage.tabular.rows import Row
+from storage.tabular.rows import Row, text_of
 
 _EXAMPLES: Final = 3
 _SURE: Final = 20  # values that look alike
@@ -319,9 +318,7 @@ def _count_kinds(values: Sequence[str], now: datetime) -> tuple[tuple[Edm, int],
 def _propose_json(
     column: Column, values: Sequence[Any], now: datetime, *, is_declared: bool
 ) -> ProposedColumn:
-    texts = (
-        str(value) if isinstance(value, str | Formula) else exact_json.write(value) for value in values[:50]
-    )
+    texts = map(text_of, values[:50])
     examples = tuple(dict.fromkeys(text[:80] for text in texts))[:_EXAMPLES]
     why = TypeReason.DECLARED if is_declared else TypeReason.JSON
     type_ = None if is_declared else _numeric_type(values)

@@ -12,6 +12,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from storage.domain.entities.annotations import is_control
 from storage.domain.refusals import Reason
+from storage.editing import exact_json
 from storage.editing.exact_json import ExactDecoder
 from storage.tabular import excel, parquet
 from storage.tabular.content import (
@@ -42,6 +43,11 @@ _UNREADABLE: Final = (
     RecursionError,
     ValueError,
 )
+
+
+def text_of(value: Any) -> str:
+    """Return the text of a JSON value or a formula as in the file."""
+    return str(value) if isinstance(value, str | excel.Formula) else exact_json.write(value)
 
 
 class RowFault(StrEnum):
