@@ -125,7 +125,8 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
     system_columns: list[ProposedColumn] = []
     keys = find_keys(shown)
     # the service, and exports of tables, write 1 for an Int32 and 1.0 for a Double
-    is_of_service = all(row.keys() >= frozenset(SYSTEM_PROPERTIES) for row in rows)
+    own = frozenset(SYSTEM_PROPERTIES)
+    is_of_service = not is_text and all(row.keys() >= own for row in rows)
     for name in shown:
         values = [value for row in rows if (value := row.get(name)) not in (None, "")]
         if rejects.is_of_rejects(name) or (name in layout.unnamed and not values):
