@@ -107,10 +107,13 @@ def _one_moment(account: Account) -> Iterator[Side]:
 
 def _header(side: Side, *, with_keys: bool) -> Header:
     account = side.account
+    settings = {name: getattr(account, name) for name in SETTINGS_IN_FILE}
+    if account.frozen_at is not None:
+        settings["enabled"] = True  # the end of its lifetime froze it, which the file does not have
     return Header(
         account.name,
         AccountKind(account.kind),
-        {name: getattr(account, name) for name in SETTINGS_IN_FILE},
+        settings,
         side.service_properties,
         sealed_keys.keys_of(account) if with_keys else (),
         (timezone.now() if side.moment is None else to_datetime(side.moment.ticks)).isoformat(),

@@ -7,9 +7,11 @@ import json
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
+from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +20,7 @@ from storage.access import policies
 from storage.account_files import account_export, account_export_jobs, account_import
 from storage.account_files.account_copies import CopyRefused
 from storage.account_files.account_files import FileRefused
-from storage.accounts import account_settings, accounts, removal, sealed_keys, service_properties
+from storage.accounts import account_settings, accounts, expiry, removal, sealed_keys, service_properties
 from storage.accounts.refusals import AccountExists
 from storage.comments import comments, threads
 from storage.comments import files as comment_files
@@ -366,6 +368,13 @@ def test_settings_in_a_file_do_not_depend_on_the_server(source, monkeypatch):
     monkeypatch.setattr(history, "is_available", lambda: False)
     account = imported(file, "there")
     assert (account.enabled, account.history_days) == (False, 7)
+
+
+def test_an_expired_account_is_imported_without_its_lifetime_and_what_that_did(source):
+    account_settings.change(source, expires_at=timezone.now() - timedelta(minutes=1))
+    expiry.expire(timezone.now())
+    account = imported(exported(source), "there")
+    assert (account.enabled, account.expires_at, account.frozen_at) == (True, None, None)
 
 
 @pytest.mark.parametrize("history_days", [0, 7])
