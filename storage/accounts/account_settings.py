@@ -45,7 +45,10 @@ def change(
         changed = [field for field, value in before.items() if value != fields[field]]
         if not changed:
             return None
-        _thaw_or_refuse(stored, fields, timezone.now())
+        require_lifetime(stored, fields)
+        if stored.frozen_at is not None and not _has_passed(stored.expires_at):
+            stored.frozen_at = None
+            stored.enabled = True
         stored.save(update_fields=(*changed, "enabled", "frozen_at"))
         if "history_days" in changed:
             _switch_history(stored)
@@ -72,14 +75,14 @@ def _switch_history(account: Account) -> None:
         history.start(account)
 
 
-def _thaw_or_refuse(account: Account, fields: Mapping[str, object], now: datetime) -> None:
-    """Unfreeze an expired account with a new lifetime; raise AccountExpired for enabling it without one."""
-    is_over = account.expires_at is not None and account.expires_at <= now
-    if fields.get("enabled") and is_over:
+def require_lifetime(account: Account, fields: Mapping[str, Any]) -> None:
+    """Raise AccountExpired if the fields enable an expired account without a new lifetime."""
+    if fields.get("enabled") and _has_passed(fields.get("expires_at", account.expires_at)):
         raise AccountExpired(Reason.ACCOUNT_EXPIRED, account=account.name)
-    if account.frozen_at is not None and not is_over:
-        account.frozen_at = None
-        account.enabled = True
+
+
+def _has_passed(end: datetime | None) -> bool:
+    return end is not None and end <= timezone.now()
 
 
 def check(fields: Mapping[str, object]) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from django.utils import timezone
+
 from storage.accounts import account_settings
 from storage.domain.values.kinds import AccountKind
 from storage.manifest import resources
@@ -15,6 +17,8 @@ def describe(account: Account) -> dict[str, Any]:
     """Return the declaration of an account's present state as JSON."""
     settings = account_settings.to_json(resources.ACCOUNT.stored(account)[""])
     described = {name: value for name, value in settings.items() if value is not None}
+    if account.expires_at is not None and account.expires_at <= timezone.now():
+        del described["enabled"]  # the end of its lifetime decides, and a new lifetime enables it
     if account.kind == AccountKind.STORAGE:
         described["service_properties"] = _without_nulls(resources.SERVICE_PROPERTIES.stored(account)[""])
     described["members"] = {name: it["role"] for name, it in resources.MEMBER.stored(account).items()}

@@ -100,6 +100,8 @@ class AccountResource(ResourceKind):
         now = timezone.now()
         if end is not None and not now < end <= now + lifetimes.LONGEST:
             raise AccountError(Reason.LIFETIME)
+        if account is not None:
+            account_settings.require_lifetime(account, fields)
 
     def make(self, account: Account, change: Change, *, by: Actor) -> None:
         account_settings.change(account, by=by, **change.after)

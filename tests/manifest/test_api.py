@@ -1,9 +1,12 @@
 """Manifests: what is planned is made, all of it and once; what is not declared stays; each change has its rights."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from storage.access import policies
-from storage.accounts import account_settings, accounts, removal, service_properties
+from storage.accounts import account_settings, accounts, expiry, removal, service_properties
 from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
@@ -125,6 +128,26 @@ def test_the_manifest_shows_the_present_state(ada):
     shown["accounts"]["copy"] = {**shop, "read_only": False}
     assert changes(ada("POST", "manifest/apply", shown))
     assert ada("GET", "manifest?account=copy").json()["accounts"]["copy"] == {**shop, "read_only": False}
+
+
+def test_the_manifest_of_an_expired_account_differs_in_nothing_before_and_after_it_is_frozen(ada, account):
+    account_settings.change(account, expires_at=timezone.now() - timedelta(minutes=1))
+    shown = ada("GET", "manifest?account=acme").json()
+    expiry.expire(timezone.now())
+    assert ada("GET", "manifest?account=acme").json() == shown
+    assert changes(ada("POST", "manifest/apply", shown)) == []
+    later = (timezone.now() + timedelta(days=1)).isoformat()
+    assert summary(ada("POST", "manifest/apply", acme(expires_at=later, enabled=True)))
+    account.refresh_from_db()
+    assert account.enabled
+
+
+def test_enabling_an_expired_account_without_a_new_lifetime_is_refused_by_the_plan(ada, account):
+    account_settings.change(account, expires_at=timezone.now() - timedelta(minutes=1))
+    expiry.expire(timezone.now())
+    [change] = changes(ada("POST", "manifest/plan", acme(enabled=True)))
+    assert "Extend its lifetime first" in change["problem"]
+    assert ada("POST", "manifest/apply", acme(enabled=True)).status_code == 409
 
 
 def test_values_that_differ_are_shown_before_and_after(ada, table):
