@@ -51,8 +51,8 @@ def _left(change: RecordedChange, now: StoredEntity | None) -> bool:
     return is_deletion if now is None else not is_deletion and change.ticks == now.timestamp
 
 
-def of_table(account: Account, name: str) -> TableDeletion | None:
-    """Return the last deletion of a table of this name; None if the table exists or never did."""
+def of_table(account: Account, name: str, until: datetime | None = None) -> TableDeletion | None:
+    """Return the last deletion of a table of this name, until a time; None if the table exists or never did."""
     kind = AccountKind(account.kind)
     try:
         own = Table.objects.filter(account=account, folded_name=fold_table_name(name, kind))
@@ -60,8 +60,10 @@ def of_table(account: Account, name: str) -> TableDeletion | None:
         return None
     if own.filter(deleted_at=None).exists():
         return None
+    if until is not None:
+        own = own.filter(deleted_at__lt=until)
     deleted = own.order_by("-deleted_at").first()
-    done = _deletion(account, name if deleted is None else deleted.name, kind)
+    done = _deletion(account, name if deleted is None else deleted.name, kind, until)
     if deleted is not None and deleted.deleted_at is not None:
         is_kept = deleted.kept_until is not None and deleted.kept_until > timezone.now()
         by = None if done is None else actor_of(done)
@@ -84,8 +86,10 @@ def renamed_to(account: Account, name: str) -> str | None:
     return present.filter(pk__in=table_ids).values_list("name", flat=True).first()
 
 
-def _deletion(account: Account, name: str, kind: AccountKind) -> Activity | None:
-    deletion_filter = ActivityFilter(account_ids=[account.pk], verbs=(TableVerb.DELETE,), table=name)
+def _deletion(account: Account, name: str, kind: AccountKind, until: datetime | None) -> Activity | None:
+    deletion_filter = ActivityFilter(
+        account_ids=[account.pk], verbs=(TableVerb.DELETE,), table=name, until=until
+    )
     deletions = activity.find(deletion_filter)
     if kind is AccountKind.COSMOS:
         deletions = deletions.filter(table_name=name)  # others may differ in letter case

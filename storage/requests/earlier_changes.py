@@ -68,23 +68,26 @@ def find_earlier_change(
     account: Account, row: RecordedRequest, key: EntityKey | None, expected: int | None
 ) -> EarlierChange | None:
     """Return the change before a refused request that explains it; ``expected`` is the If-Match in ticks."""
+    end = row.at + timedelta(seconds=row.seconds)
     if row.error == TableNotFound.__name__:
-        return _deletion_of_table(account, row.table_name)
+        return _deletion_of_table(account, row.table_name, end)
     table = _find_table(account, row.table_name)
     if table is None or key is None:
         return None
-    end = to_ticks(row.at + timedelta(seconds=row.seconds))
+    end_ticks = to_ticks(end)
     changes = versions.page(table, key, top=_LOOKED_AT).entries
     if row.error == ResourceNotFound.__name__:
-        change = next((it for it in changes if it.ticks <= end), None) if changes else _logged(table, key)
+        change = (
+            next((it for it in changes if it.ticks <= end_ticks), None) if changes else _logged(table, key)
+        )
         return _read(change) if change is not None and change.op is Op.DELETE else None
     written = [it for it in changes if it.op is not Op.DELETE]
     if row.error == UpdateConditionNotSatisfied.__name__ and expected is not None:
         written = [it for it in written if it.ticks > expected]
         # the first of them was made before in any case, even if the clocks of database and server differ
-        before = [it for it in written if it.ticks <= end] or written[-1:]
+        before = [it for it in written if it.ticks <= end_ticks] or written[-1:]
         return _read(before[0], len(before) - 1) if before else None
-    return next((_read(it) for it in written if it.ticks <= end), None)
+    return next((_read(it) for it in written if it.ticks <= end_ticks), None)
 
 
 def _logged(table: Table, key: EntityKey) -> RecordedChange | None:
@@ -96,8 +99,8 @@ def _read(change: RecordedChange, further: int = 0) -> EarlierChange:
     return EarlierChange(change.sequence, change.op.word, change.at, change.actor, further)
 
 
-def _deletion_of_table(account: Account, name: str) -> EarlierChange | None:
-    deletion = last_change.of_table(account, name)
+def _deletion_of_table(account: Account, name: str, until: datetime) -> EarlierChange | None:
+    deletion = last_change.of_table(account, name, until)
     if deletion is None:
         return None
     return EarlierChange(0, TABLE, deletion.at, deletion.by or Actor(ActorKind.SERVER))

@@ -25,13 +25,14 @@ from storage.domain.requests.observed import Authentication, Credential, Observe
 from storage.domain.requests.recorded import KeptRequest, SentRequest, read_fault
 from storage.models import PropertyIndex, RecordedRequest, RegisteredSas
 from storage.requests.recording import RequestLog
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db
 LIST = "/ui/a/acme/requests/"
 SIGNED = Credential(Authentication.KEY, "key1")
 
 
-def keep(account, error=None, *, query=b"", headers=(), searched=None, **fields):
+def keep(account, error=None, *, query=b"", headers=(), searched=None, age=0, **fields):
     """Add a request to the log."""
     now = perf_counter()
     values = {
@@ -56,7 +57,7 @@ def keep(account, error=None, *, query=b"", headers=(), searched=None, **fields)
         "GET", b"/acme/people()", query, {b"host": b"127.0.0.1", **dict(headers)}, "http", "192.0.2.7"
     )
     log = RequestLog()
-    log.add(KeptRequest(request, sent, read_fault(request)), timezone.now().timestamp())
+    log.add(KeptRequest(request, sent, read_fault(request)), timezone.now().timestamp() - age)
     log.write()
     return RecordedRequest.objects.get(request_id=request.request_id)
 
@@ -194,6 +195,14 @@ def test_a_missing_table_leads_to_the_one_with_a_similar_name(visit, account, ad
     assert [it.address for it in answer.context["remedies"]] == ["/ui/a/acme/t/people/"]
     assert victor.get(page(far)).context["remedies"] == []
     assert "How the query ran" not in text(answer)
+
+
+def test_a_missing_table_is_explained_by_its_deletion_before_the_request(account):
+    tables.create(account, "later")
+    tables.delete(account, "later")
+    early, late = (keep(account, TableNotFound(), table="later", age=seconds) for seconds in (60, 0))
+    assert "change" not in (early.fault or {})
+    assert late.fault["change"]["op"] == "table"
 
 
 def test_a_slow_query_offers_the_index_that_helps(visit, account, add_entity):
