@@ -44,7 +44,7 @@ class WorkFailures:
                 "%s (%s): %s. It is tried again; the same failure is not logged again until this works.",
                 text or "A part of the periodic work failed",
                 part,
-                str(error).partition("\n")[0].rstrip(".") or type(error).__name__,
+                _describe(error),
                 exc_info=error if _is_unexpected(error) else None,
             )
         with suppress(DatabaseError):  # it has been logged
@@ -69,6 +69,14 @@ def failing() -> list[FailingPart]:
     """Return the parts whose last run failed on any server."""
     found = PeriodicRun.objects.filter(name__startswith=_PREFIX).order_by("name")
     return [FailingPart(it.name.removeprefix(_PREFIX), it.done_at) for it in found]
+
+
+def _describe(error: BaseException) -> str:
+    """Return the first line of an error without its period, and of a group its message with each reason."""
+    if isinstance(error, BaseExceptionGroup):
+        reasons = dict.fromkeys(map(_describe, error.exceptions))
+        return f"{error.message}: {'; '.join(reasons)}"
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 def _is_unexpected(error: BaseException) -> bool:

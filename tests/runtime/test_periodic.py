@@ -20,6 +20,7 @@ from storage.relations import table_relations
 from storage.runtime import doctor, periodic, prometheus, work_failures
 from storage.runtime.idleness import Idleness
 from storage.runtime.threads import in_thread
+from storage.sql.attempts import attempting_each
 from storage.sql.background import try_job_lock
 from storage.sql.django import execute, fetch
 from storage.tables import tables
@@ -269,6 +270,20 @@ def test_a_part_that_fails_in_another_way_is_logged_again(caplog):
     for part in (failing_part, failing_part, fail_otherwise, fail_otherwise):
         periodic.run_parts("work", {"other part": part}, datetime.now(UTC))
     assert [it.exc_info[0] for it in caplog.records if it.exc_info] == [RuntimeError, ValueError]
+
+
+def test_the_log_has_each_reason_of_a_part_that_fails_for_several_items(caplog):
+    def fail_thrice(now):
+        with attempting_each("Not every item could be tidied") as attempt:
+            for reason in ("no space left.", "no right", "no space left."):
+                with attempt():
+                    raise RuntimeError(reason)
+
+    periodic.run_parts("work", {"items": fail_thrice}, datetime.now(UTC))
+    assert (
+        "(work.items): Not every item could be tidied: no space left; no right. It is tried again"
+        in caplog.text
+    )
 
 
 def test_a_statement_of_a_part_that_fails_does_not_stop_the_others():
