@@ -153,6 +153,8 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
                 await conn.execute("SELECT pg_advisory_unlock_shared(%s)", (_SNAPSHOT,))
                 # wait for the change, which has the turn until it is done
                 await conn.execute("SELECT pg_advisory_xact_lock_shared(%s)", (_TURN,))
+    except TimeoutError:
+        raise OSError(f"the database gave no answer for {_CHECK_TIMEOUT:g} seconds") from None
     except psycopg.OperationalError as error:
         raise OSError(str(error).strip()) from error
 

@@ -391,6 +391,19 @@ async def test_keeps_nothing_when_listening_ends_in_whatever_way(monkeypatch, ca
     assert caplog.messages == ["No notifications from the database"]
 
 
+async def test_a_database_that_hangs_is_named_as_the_reason_why_listening_ends(database, monkeypatch):
+    monkeypatch.setattr(notify, "_CHECK_INTERVAL", 0.05)
+    monkeypatch.setattr(notify, "_CHECK_TIMEOUT", 0.2)
+
+    async def listen():
+        async with aclosing(notify.listen(settings.LANES_CONNINFO)) as events:
+            async for _ in events:
+                monkeypatch.setattr(notify, "_VERSIONS", "SELECT pg_sleep(60), true")
+
+    with pytest.raises(OSError, match=r"^the database gave no answer for 0\.2 seconds$"):
+        await listen()
+
+
 async def test_news_that_come_with_a_change_are_not_lost(database):
     """Jobs would begin late otherwise, and tabs that show a table would not learn of others."""
     heard = []
