@@ -89,12 +89,19 @@ def _read_console(text: str) -> str:
     try:
         url = urlsplit(text)
         is_good = (
-            url.scheme in {"http", "https"} and bool(url.hostname) and url.path.rstrip("/") in ("", "/ui")
+            url.scheme in {"http", "https"}
+            and bool(url.hostname)
+            and url.port != 0
+            and "@" not in url.netloc
+            and url.path.rstrip("/") in ("", "/ui")
+            and not (url.query or url.fragment)
+            and not any(map(str.isspace, text))
         )
     except ValueError:
         is_good = False
-    if text and (not is_good or url.query or url.fragment):
+    if text and not is_good:
+        # it may have a password in it
         raise Refusal(
-            f"TABLERO_CONSOLE_URL is {text!r}; it must be a URL such as https://tables.example.com."
+            "TABLERO_CONSOLE_URL must be a URL of a scheme, a host and a port, such as https://tables.example.com."
         )
     return text.rstrip("/").removesuffix("/ui")

@@ -183,6 +183,13 @@ def test_trusted_proxies(text, listen, expected):
         ({"TABLERO_PORT": "8080"}, "TABLERO_PORT means nothing to Tablero"),
         ({"TABLERO_METRICS_LISTEN": "everywhere:all"}, "not an address to listen on"),
         ({"TABLERO_METRICS_TOKEN": "two words"}, "TABLERO_METRICS_TOKEN must be of ASCII"),
+        *(
+            (
+                {"TABLERO_CONSOLE_URL": f"https://{rest}"},
+                "^TABLERO_CONSOLE_URL must be a URL of a scheme, a host",
+            )
+            for rest in ("", "x/there", "x?y", "x#y", "x:70000", "x y", "ada@x", "ada:secret@x")
+        ),
         ({"TABLERO_OAUTH": "full"}, "must be basic"),
         ({"TABLERO_OAUTH": "basic", "TABLERO_LISTEN": "0.0.0.0:1"}, "for a loopback address only; listen on"),
         ({"TABLERO_OAUTH": "basic", "TABLERO_OIDC_AUDIENCE": "x"}, "would mean nothing; leave one"),
