@@ -53,6 +53,14 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     return read
 
 
+def add_common_arguments(
+    parser: argparse.ArgumentParser, data: str = "folder of the database and the secret"
+) -> None:
+    """Add the options that the command line reads for each command."""
+    parser.add_argument("--data", metavar="DIR", help=f"{data} (TABLERO_DATA)")
+    parser.add_argument("--config", metavar="FILE", help="settings in TOML (TABLERO_CONFIG)")
+
+
 class TableroCommand(BaseCommand):
     """Base command whose help lists only options of Tablero."""
 
@@ -70,10 +78,7 @@ class DatabaseCommand(TableroCommand):
     """Base of commands that use the database; a refused operation becomes a CommandError."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
-        parser.add_argument("--config", metavar="FILE", help="settings in TOML (TABLERO_CONFIG)")
+        add_common_arguments(parser)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         self.prepare()

@@ -43,6 +43,8 @@ def test_the_help_of_a_command_has_options_of_tablero_alone(name):
     assert "--settings" not in text
     assert "--traceback" not in text
     assert "--no-color" not in text
+    assert "--data DIR" in text
+    assert "--config FILE" in text
 
 
 def test_the_settings_are_those_of_tablero_in_the_shell_of_another_project(monkeypatch, capsys):

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from storage.backups import archive
 from storage.backups.archive import ArchiveSummary
-from storage.management.command import TableroCommand
+from storage.management.command import TableroCommand, add_common_arguments
 from storage.server.archive import base_backups, inspection
 from storage.server.archive.archive_store import Archive
 from storage.server.archive.archiving import Config
@@ -25,7 +25,7 @@ class Command(TableroCommand):
     help = "Show to which moments the embedded database can be restored; the exit status is 1 if something is wrong."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--data", metavar="DIR", help="folder of the database (TABLERO_DATA)")
+        add_common_arguments(parser, "folder of the database")
         parser.add_argument(
             "location", metavar="DIR|URL", nargs="?", help="the archive (that of the data folder)"
         )

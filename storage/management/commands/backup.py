@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from storage.management.command import TableroCommand, whole_number
+from storage.management.command import TableroCommand, add_common_arguments, whole_number
 from storage.server.archive import drill as drills
 from storage.server.backups import backup, description, restore, sealing, stores
 
@@ -20,9 +20,7 @@ class Command(TableroCommand):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        add_common_arguments(parser)
         parser.add_argument(
             "location",
             metavar="DIR|URL",

@@ -5,7 +5,7 @@ import json
 import os
 from typing import Any
 
-from storage.management.command import TableroCommand
+from storage.management.command import TableroCommand, add_common_arguments
 from storage.server import configuration
 
 
@@ -13,6 +13,7 @@ class Command(TableroCommand):
     help = "Print all settings as they are, and where each comes from. Secrets are left out."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_common_arguments(parser)
         parser.add_argument("--changed", action="store_true", help="only what is not the default")
         parser.add_argument("--json", action="store_true", help="an object by names, with value and origin")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from storage.management.command import TableroCommand
+from storage.management.command import TableroCommand, add_common_arguments
 from storage.server import database, embedded, installation, secret
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
@@ -22,9 +22,7 @@ class Command(TableroCommand):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--data", metavar="DIR", help="folder of the database and the secret (TABLERO_DATA)"
-        )
+        add_common_arguments(parser)
         parser.add_argument("program", help="the name of the program")
         parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
 

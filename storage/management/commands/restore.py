@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from storage.management.command import TableroCommand
+from storage.management.command import TableroCommand, add_common_arguments
 from storage.server.archive import moments, point_in_time
 from storage.server.archive.archive_store import Archive
 from storage.server.backups import restore, sealing
@@ -25,7 +25,7 @@ class Command(TableroCommand):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--data", metavar="DIR", help="the folder to restore into (TABLERO_DATA)")
+        add_common_arguments(parser, "the folder to restore into")
         parser.add_argument(
             "backup",
             metavar="BACKUP",
