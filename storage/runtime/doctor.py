@@ -98,11 +98,14 @@ def _settings() -> Iterator[Finding]:
         wrong.pop("synchronous_commit", None)
     for name, value in wrong.items():
         yield warning(f"{name} is {value}: {_WRONG[name, value]}")
+    limits = statements.time_limits()
+    for name, seconds in limits.items():
+        yield warning(f"{name} is {seconds:g} s: {_LIMITED[name]} Set it to 0 for the user of Tablero.")
     if (encoding := values["server_encoding"]) != "UTF8":
         yield error(
             f"The encoding of the database is {encoding}, which lacks letters. Move to a database with UTF8."
         )
-    elif not wrong:
+    elif not wrong and not limits:
         yield fine("PostgreSQL has the settings that durability and speed need.")
 
 
@@ -192,6 +195,12 @@ _WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("default_transaction_read_only", "on"): "nothing can be written. Turn it off for the user of Tablero.",
 }
 _SETTINGS: Final = tuple(name for name, _ in _WRONG)
+# time limits, with the work that they end
+_LIMITED: Final[Mapping[str, str]] = {
+    "lock_timeout": "changes that wait for another fail.",
+    "statement_timeout": "indexes, copies and deletions that take longer fail.",
+    "transaction_timeout": "restores, exports and copies that take longer fail.",
+}
 
 # other parts are those that subjects declare
 _PARTS: Final[Mapping[str, Part]] = {

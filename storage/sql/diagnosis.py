@@ -26,6 +26,18 @@ def settings(*names: str) -> dict[str, str]:
     )
 
 
+def time_limits() -> dict[str, float]:
+    """Return the limits in seconds with which sessions of this user begin, by setting, without those that are off."""
+    return {
+        name: int(milliseconds) / 1000
+        for name, milliseconds in fetch(
+            "SELECT name, reset_val FROM pg_settings"
+            " WHERE name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout') AND reset_val <> '0'"
+            " ORDER BY name"
+        )
+    }
+
+
 def present() -> datetime:
     """Return the database's current time."""
     [(found,)] = fetch("SELECT clock_timestamp()")

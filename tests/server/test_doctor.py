@@ -4,12 +4,14 @@ import json
 
 import pytest
 from django.conf import settings
+from django.db import connection
 
 from storage.accounts import accounts
 from storage.health.findings import Severity
 from storage.runtime import doctor
 from storage.server import certificate, configuration, examination, options, secret
 from storage.server.refusal import Refusal
+from storage.sql.django import execute
 from tests.certificates import make_certificate
 
 
@@ -125,6 +127,26 @@ def test_settings_of_postgresql_that_lose_data():
         "full_page_writes is off",
         "synchronous_commit is off",
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_time_limits_of_the_user_are_findings():
+    def renew():
+        connection.close()
+        connection.close_pool()
+
+    limit = f"ALTER ROLE CURRENT_USER IN DATABASE {connection.settings_dict['NAME']}"
+    execute(f"{limit} SET statement_timeout = '1500ms'")
+    renew()
+    try:
+        texts = [it.text for part, it in doctor.examine() if part == "settings"]
+    finally:
+        execute(f"{limit} RESET statement_timeout")
+        renew()
+    assert texts[-1] == (
+        "statement_timeout is 1.5 s: indexes, copies and deletions that take longer fail. Set it to 0 for the user"
+        " of Tablero."
+    )
 
 
 @pytest.mark.django_db(transaction=True)
