@@ -1,5 +1,6 @@
 """Translation catalogues: parsing, missing entries and updates."""
 
+import gettext
 import re
 import shutil
 import subprocess
@@ -10,11 +11,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import django
+from django.conf import settings
+from django.utils.translation import to_locale
+
 _ROOT: Final = Path(__file__).parents[2]
 _SOURCES: Final = ("console", "storage", "templates")  # the folders with texts
 FOLDER: Final = _ROOT / "console" / "locale"
 SOURCE: Final = "en"  # the texts in the source
 
+_HEADER: Final = """# Strings of Tablero's console. English is in the source.
+msgid ""
+msgstr ""
+"Report-Msgid-Bugs-To: \\n"
+"Language: {}\\n"
+"MIME-Version: 1.0\\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Content-Transfer-Encoding: 8bit\\n"
+"Plural-Forms: {};\\n"
+"""
 _TOOLS: Final = ("xgettext", "msgfmt")
 _WIDTH: Final = 120
 _FUZZY: Final = "fuzzy"
@@ -211,15 +226,33 @@ def extract(environment: Mapping[str, str]) -> list[Entry]:
 
 
 def locales() -> list[str]:
-    return sorted(path.name for path in FOLDER.iterdir())
+    """Return the locales of the console's languages, apart from the language of the source."""
+    return sorted(to_locale(code) for code, _ in settings.LANGUAGES if code != SOURCE)
 
 
 def load(locale: str) -> str:
-    return _path(locale).read_text(encoding="utf-8")
+    """Return a catalogue, or the header of one for a new language; raises CatalogueError for an unknown language."""
+    path = _path(locale)
+    return (
+        path.read_text(encoding="utf-8") if path.exists() else _HEADER.format(locale, _plural_forms(locale))
+    )
+
+
+def _plural_forms(locale: str) -> str:
+    """Return the plural forms of a language, as Django has them."""
+    folder = Path(django.__file__).parent / "conf" / "locale"
+    try:
+        return gettext.translation("django", folder, [locale]).info()["plural-forms"]
+    except (OSError, KeyError):
+        raise CatalogueError(
+            "Django does not know this language of LANGUAGES in console/settings.py."
+        ) from None
 
 
 def save(locale: str, text: str) -> None:
-    _path(locale).write_text(text, encoding="utf-8")
+    path = _path(locale)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def compile_text(text: str) -> bytes:

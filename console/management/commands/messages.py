@@ -37,8 +37,9 @@ class Command(TableroCommand):
 
     def _update(self, locale: str, extracted: list[catalogues.Entry], *, check: bool) -> bool:
         """Update or check a catalogue; return whether it was complete."""
-        before, path = catalogues.load(locale), catalogues.compiled(locale)
+        path = catalogues.compiled(locale)
         try:
+            before = catalogues.load(locale)
             updated = catalogues.update(before, extracted)
             content = catalogues.compile_text(updated.text)
         except CatalogueError as error:

@@ -7,20 +7,17 @@ import shutil
 import subprocess
 
 import pytest
-from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.utils.translation import get_language_info, to_language
 
 from console.management import catalogues
 from console.management.catalogues import CatalogueError, Message
 from storage.domain.refusals import Reason
 from tests.live_server import ROOT
 
-LOCALES = ["tr", "zh_Hans"]
+LOCALES = catalogues.locales()
 CATALOGUES = ROOT / "console" / "locale"
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]|\{(\w*)\}|%[sd]")
-
-
-TITLES = {"tr": "Turkish", "zh_Hans": "Simplified Chinese"}
 
 
 def translations(locale):
@@ -224,7 +221,9 @@ def test_placeholders_agree(locale):
 def banned(locale):
     """Words of the column "never" in the glossary, each with the term that it must not stand for."""
     text = (ROOT / "docs" / "glossary.md").read_text()
-    section = text.partition(f"### {TITLES[locale]}\n")[2].partition("\n### ")[0]
+    title = get_language_info(to_language(locale))["name"]
+    section = text.partition(f"### {title}\n")[2].partition("\n### ")[0]
+    assert section, f"docs/glossary.md needs a section {title}, with the words of its translations"
     rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| ")][1:]
     return [(word.strip(), row[0].strip()) for row in rows for word in row[2].split(",") if word.strip()]
 
@@ -267,6 +266,17 @@ def test_sentences_end_alike(locale):
 
 
 def test_every_language_has_a_catalogue():
-    codes = {code for code, _ in settings.LANGUAGES} - {"en"}
-    assert codes == {locale.lower().replace("_", "-") for locale in LOCALES}
-    assert {path.name for path in CATALOGUES.iterdir()} == set(LOCALES)
+    assert {path.name for path in CATALOGUES.iterdir()} == set(LOCALES), "run: python3 manage.py messages"
+
+
+def test_begins_the_catalogue_of_a_new_language(folder, settings, capsys):
+    settings.LANGUAGES = [("en", "English"), ("pl", "Polski")]
+    with pytest.raises(CommandError, match="not complete"):
+        call_command("messages", "--check")
+    call_command("messages")
+    assert re.search(r"^pl: (\d+) new, \1 to translate, 0 no longer", capsys.readouterr().out, re.MULTILINE)
+    begun = (folder / "pl" / "LC_MESSAGES" / "django.po").read_text()
+    assert '"Language: pl\\n"' in begun and "nplurals=4" in begun and 'msgstr[3] ""' in begun
+    settings.LANGUAGES = [("en", "English"), ("xx", "Other")]
+    with pytest.raises(CommandError, match="xx: Django does not know this language"):
+        call_command("messages")
