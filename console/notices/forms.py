@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from django import forms
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from console.notices.presentation import UNITS, title_of
+from console.notices.presentation import title_of
 from storage.core.notices import NoticeKind
 from storage.models import Account, Webhook
 from storage.notices import webhooks
@@ -55,7 +56,7 @@ class RulesForm(forms.Form):
                 "title": title_of(rule.kind),
                 "switch": self[rule.kind],
                 "threshold": None if bounds is None else self[_threshold(rule.kind)],
-                "unit": "" if bounds is None else UNITS[bounds.unit],
+                "unit": "" if bounds is None else gettext(bounds.unit),
             }
 
     def wanted(self) -> Iterable[tuple[NoticeKind, bool, float | None]]:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.site.times import to_local
 from storage.core import registry
-from storage.core.notices import NoticeKind, Severity, Unit
+from storage.core.notices import NoticeKind, Severity
 from storage.domain.values.stored import read_member
 from storage.models import Notice
 from storage.notices import presentation
@@ -21,11 +21,6 @@ from storage.notices.kinds import NoticeEvent
 
 # for a kind of a newer version, which runs beside this one
 _UNKNOWN: Final = _("A newer version of Tablero on the same database has found this.")
-UNITS: Final[Mapping[Unit, Promise]] = {
-    Unit.DAYS: _("days"),
-    Unit.PERCENT: _("percent"),
-    Unit.MILLISECONDS: _("milliseconds"),
-}
 EVENTS: Final[Mapping[str, Promise]] = {
     NoticeEvent.OPENED: _("opened"),
     NoticeEvent.CHANGED: _("changed"),

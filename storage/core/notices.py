@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Self
 
 from storage.domain.access.roles import Capability
+from storage.domain.translation import mark as _
 
 
 class Severity(StrEnum):
@@ -18,9 +19,11 @@ class Severity(StrEnum):
 
 
 class Unit(StrEnum):
-    DAYS = "days"
-    PERCENT = "percent"
-    MILLISECONDS = "milliseconds"
+    """Unit of a threshold. The values are those of the management API, and words of the console."""
+
+    DAYS = _("days")
+    PERCENT = _("percent")
+    MILLISECONDS = _("milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
