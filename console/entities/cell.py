@@ -3,7 +3,6 @@
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final, cast
 
 from django.http import QueryDict
@@ -20,9 +19,9 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.previews import BINARY_PREVIEW_LENGTH, STRING_PREVIEW_LENGTH
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.kinds import AccountKind
 from storage.editing import merge, typed_text
 from storage.editing.conversions import convert
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText, TextForm
 
 _LONGEST_SHORTENED: Final = 160  # characters
@@ -50,15 +49,13 @@ class CellDraft:
     action: str
     is_agreed: bool
 
-    def read(
-        self, stored: EdmValue | None, now: datetime, kind: AccountKind
-    ) -> tuple[EdmValue | None, Note | None]:
+    def read(self, stored: EdmValue | None, context: InputContext) -> tuple[EdmValue | None, Note | None]:
         """Return the typed value and a note on it; without consent to a loss, only the note."""
         try:
-            value = self.typed.read(now, kind)
+            value = self.typed.read(context)
         except InvalidText as refusal:
             return None, _error(refusal, self.typed.type)
-        loss = "" if self.is_agreed else _conversion_loss(value, stored, now, kind)
+        loss = "" if self.is_agreed else _conversion_loss(value, stored, context)
         if loss:
             return None, Note("warn", loss, needs_consent=True)
         return value, hint(value, self.typed)
@@ -90,12 +87,12 @@ def _error(refusal: InvalidText, type_: Edm) -> Note:
     return Note("error", sentence(refusal, type_), refusal.suggestion)
 
 
-def _conversion_loss(value: EdmValue, stored: EdmValue | None, now: datetime, kind: AccountKind) -> str:
+def _conversion_loss(value: EdmValue, stored: EdmValue | None, context: InputContext) -> str:
     """Return the loss if this value is only a type conversion of the stored one; otherwise an empty string."""
     if stored is None or stored.type is value.type:
         return ""
     try:
-        converted = convert(stored, value.type, now, kind)
+        converted = convert(stored, value.type, context)
     except InvalidText:
         return ""
     if converted.loss is None or not merge.is_same(converted.value, value):
@@ -128,30 +125,30 @@ def _json_hint(text: str) -> Note:
     return Note("info", _("Valid JSON"))
 
 
-def retype(draft: CellDraft, sent: QueryDict, now: datetime, kind: AccountKind) -> Editor:
+def retype(draft: CellDraft, sent: QueryDict, context: InputContext) -> Editor:
     """Convert the input to another type or form; ``from`` and ``from_form`` are the previous ones."""
     before = read_type(sent.get("from", ""))
     text = "false" if before is Edm.BOOLEAN and not draft.typed.text else draft.typed.text
     old = TypedInput(before, read_form(before, sent.get("from_form", "")), text)
-    typed, note = _change_type(old, draft.typed.type, draft.typed.form, now, kind)
+    typed, note = _change_type(old, draft.typed.type, draft.typed.form, context)
     if note is None and typed.text:
-        _value, note = replace(draft, typed=typed).read(None, now, kind)
+        _value, note = replace(draft, typed=typed).read(None, context)
     return Editor(typed, note)
 
 
 def _change_type(
-    typed: TypedInput, to: Edm, form: TextForm | None, now: datetime, kind: AccountKind
+    typed: TypedInput, to: Edm, form: TextForm | None, context: InputContext
 ) -> tuple[TypedInput, Note | None]:
     """Convert the input to another type if its value is preserved."""
     unconverted = replace(typed, type=to, form=form)
     if not typed.text and to is not typed.type:
         return unconverted, None
     try:
-        value = typed.read(now, kind)
+        value = typed.read(context)
     except InvalidText:
         return unconverted, None  # an unfinished text: keep it
     try:
-        converted = convert(value, to, now, kind)
+        converted = convert(value, to, context)
         kept = form if to is typed.type or to is not Edm.STRING else typed_text.field_form(converted.value)
         text = edited_text(converted.value, kept)
     except InvalidText as refusal:
@@ -192,9 +189,8 @@ def draw_preview(text: str) -> SafeString:
     with suppress(InvalidText, OverflowError, RecursionError, TypeError, ValueError):
         type_name, written, size = json.loads(text)
         type_ = Edm(type_name)
-        # wide enough for accounts of both kinds
         form = _preview_form(type_)
-        value = typed_text.read(type_, str(written), timezone.now(), form, AccountKind.COSMOS)
+        value = typed_text.read(type_, str(written), InputContext.of_any_account(timezone.now()), form)
         return cells.draw(value, int(size) or None, timezone.get_current_timezone()).markup
     return draw_value(None)
 

@@ -5,7 +5,6 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
@@ -25,9 +24,9 @@ from storage.domain.entities.entity import SYSTEM_PROPERTIES, Entity, EntityKey,
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
-from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_property_name
 from storage.editing import merge
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText
 from storage.entities import entities
 from storage.models import Account, Table
@@ -92,23 +91,23 @@ def read_name(name: str) -> str:
 # collected changes
 
 
-def read_kept(text: str, now: datetime, kind: AccountKind) -> list[CellChange]:
+def read_kept(text: str, context: InputContext) -> list[CellChange]:
     """Parse the changes kept by a page; raises BadRequest."""
     try:
         items = json.loads(text)
         if not isinstance(items, list) or len(items) > LIMIT:
             raise TypeError
-        return [_read_one(one, now, kind) for one in items]
+        return [_read_one(one, context) for one in items]
     except _NOT_OURS:
         raise BadRequest from None
 
 
-def _read_one(item: Mapping[str, str], now: datetime, kind: AccountKind) -> CellChange:
+def _read_one(item: Mapping[str, str], context: InputContext) -> CellChange:
     key, name, type_ = read_key(item["key"]), read_name(item["property"]), read_type(item["type"])
     if read_if_match(item["etag"]) == ANY:
         raise ValueError
     typed = TypedInput(type_, read_form(type_, item["form"]), item["text"])
-    return CellChange(key, name, item["etag"], None if item.get("removed") else typed.read(now, kind))
+    return CellChange(key, name, item["etag"], None if item.get("removed") else typed.read(context))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +179,7 @@ class CellRange:
     columns: Sequence[tuple[str, Edm]]
     stored: Values
 
-    def change(self, action: str, text: str, now: datetime, kind: AccountKind) -> list[CellChange]:
+    def change(self, action: str, text: str, context: InputContext) -> list[CellChange]:
         """Return the cells that differ after fill, clear or paste of ``text``; raises ValidationError."""
         match action:
             case "fill":  # the values of the first row in all others
@@ -188,14 +187,14 @@ class CellRange:
             case "clear":
                 values = [[None] * len(self.columns)] * len(self.rows)
             case _:
-                values = self._pasted(text, now, kind)
+                values = self._pasted(text, context)
         changes = list(islice(self._changes(values), LIMIT + 1))
         if len(changes) > LIMIT:
             what = _("Up to %(shown)s cells can be changed at once. Nothing was changed.")
             raise ValidationError(count_text(what, LIMIT))
         return changes
 
-    def _pasted(self, text: str, now: datetime, kind: AccountKind) -> Values:
+    def _pasted(self, text: str, context: InputContext) -> Values:
         """Parse pasted lines and tabs, starting at the first cell; a single value fills all cells."""
         texts = list(csv.reader(io.StringIO(text, newline=""), "excel-tab")) or [[""]]
         if len(texts) == 1 and len(texts[0]) == 1:
@@ -207,11 +206,11 @@ class CellRange:
             )
             raise ValidationError(what % {"rows": len(texts), "columns": width})
         return [
-            [self._read(row, column, text, now, kind) for column, text in enumerate(line)]
+            [self._read(row, column, text, context) for column, text in enumerate(line)]
             for row, line in enumerate(texts)
         ]
 
-    def _read(self, row: int, column: int, text: str, now: datetime, kind: AccountKind) -> EdmValue | None:
+    def _read(self, row: int, column: int, text: str, context: InputContext) -> EdmValue | None:
         if not text:
             return None
         name, type_ = self.columns[column]
@@ -219,7 +218,7 @@ class CellRange:
             type_ = before.type
         form = read_form(type_, "base64" if type_ is Edm.BINARY else "")  # as cells are copied
         try:
-            return TypedInput(type_, form, text).read(now, kind)
+            return TypedInput(type_, form, text).read(context)
         except InvalidText as refusal:
             partition_key, row_key = self.rows[row][0]
             place = f"{name} ({partition_key}, {row_key})"

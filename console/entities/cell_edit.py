@@ -15,12 +15,13 @@ from console.entities.saving import Conflict, EntityEdit, Refusal, back_address
 from console.entities.typed_input import TYPES, write_input
 from console.grid.tokens import encode_key, key_query
 from console.site.responses import wants_part
+from console.site.typed_text import input_context
 from storage.domain.entities.changes import Change, Insert
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import ResourceNotFound, UpdateConditionNotSatisfied
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.entities.edits import Applied
 from storage.models import Table
 
@@ -40,8 +41,8 @@ class CellEdit:
         return EntityEdit(self.request, self.table, self.draft.key)
 
     @property
-    def kind(self) -> AccountKind:
-        return AccountKind(self.table.account.kind)
+    def input_context(self) -> InputContext:
+        return input_context(self.table.account)
 
     @property
     def is_again(self) -> bool:

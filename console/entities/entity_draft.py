@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
 from django.core import signing
@@ -17,6 +16,7 @@ from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, enco
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.editing import document, merge
+from storage.editing.input_context import InputContext
 from storage.models import Table
 
 _SALT: Final = "console.entities.opened"
@@ -82,16 +82,16 @@ def open_draft(table: Table, stored: StoredEntity, tab: str) -> EntityDraft:
 
 
 def read_draft(
-    request: HttpRequest, before: StoredEntity | None, key: EntityKey, now: datetime, kind: AccountKind
+    request: HttpRequest, before: StoredEntity | None, key: EntityKey, context: InputContext
 ) -> EntityDraft:
     """Parse a form; ``key`` comes from the address, or from the form of a new entity."""
     mode = "replace" if request.POST.get("mode") == "replace" else "merge"
     base = read_stored(before).properties if before is not None else {}
     if request.POST.get("tab") == "json":
         return _read_text(
-            EntityDraft(before, key, tab="json", mode=mode, text=request.POST.get("text", "")), kind
+            EntityDraft(before, key, tab="json", mode=mode, text=request.POST.get("text", "")), context.kind
         )
-    rows, read = entity_form.read_entity_form(request.POST, request.FILES, base, now, kind)
+    rows, read = entity_form.read_entity_form(request.POST, request.FILES, base, context)
     properties = {
         name: read[name] for name in {**base, **read} if name in read
     }  # in the order of the storage

@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -14,11 +13,11 @@ from console.site.typed_text import LOSSES, edited_text, field_text, sentence
 from storage.domain.entities.entity import SYSTEM_PROPERTIES
 from storage.domain.errors import PropertyNameTooLong, StorageError
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_property_name
 from storage.domain.values.numbers import read_numbers
 from storage.editing import typed_text
 from storage.editing.conversions import convert
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText, TextForm
 
 Properties = Mapping[str, EdmValue]
@@ -41,13 +40,13 @@ def problems_of(rows: Iterable[PropertyRow]) -> list[FieldError]:
 
 
 def read_entity_form(
-    data: QueryDict, files: Files, before: Properties, now: datetime, kind: AccountKind
+    data: QueryDict, files: Files, before: Properties, context: InputContext
 ) -> tuple[list[PropertyRow], dict[str, EdmValue]]:
     """Parse the rows of a form, and return also the valid properties."""
     rows = []
     properties: dict[str, EdmValue] = {}
     for number in _numbers(data):
-        row, value = _read_value(_read_row(data, files, before, number), now, kind)
+        row, value = _read_value(_read_row(data, files, before, number), context)
         if value is not None or (row.is_set and row.problem):
             row = _check_name(row, properties)
         if value is not None:
@@ -57,7 +56,7 @@ def read_entity_form(
 
 
 def read_property_row(
-    data: QueryDict, files: Files, before: Properties, now: datetime, kind: AccountKind
+    data: QueryDict, files: Files, before: Properties, context: InputContext
 ) -> PropertyRow | None:
     """Parse the row sent while the user types, converting its value if the type was changed."""
     numbers = _numbers(data)
@@ -66,11 +65,11 @@ def read_property_row(
     row = _read_row(data, files, before, numbers[0])
     form = read_form(row.type, data.get(f"was-form-{row.number}", ""))
     if form is not row.form and row.type is Edm.BINARY:
-        return _change_form(row, form, now, kind)
+        return _change_form(row, form, context)
     was = data.get(f"was-{row.number}", "")
     if was in set(Edm) and was != row.type:
-        return _change_type(row, Edm(was), now, kind)
-    return _read_value(row, now, kind)[0]
+        return _change_type(row, Edm(was), context)
+    return _read_value(row, context)[0]
 
 
 def _numbers(data: QueryDict) -> list[int]:
@@ -104,7 +103,7 @@ def _read_row(data: QueryDict, files: Files, before: Properties, number: int) ->
     )
 
 
-def _read_value(row: PropertyRow, now: datetime, kind: AccountKind) -> tuple[PropertyRow, EdmValue | None]:
+def _read_value(row: PropertyRow, context: InputContext) -> tuple[PropertyRow, EdmValue | None]:
     """Return the row with its parsed value; None if it is unset, empty or invalid."""
     if not row.is_set or (row.is_new and not row.name.strip() and not row.text and row.file is None):
         return row, None
@@ -112,11 +111,11 @@ def _read_value(row: PropertyRow, now: datetime, kind: AccountKind) -> tuple[Pro
         problem = _("The binary data is no longer available. Upload it again.")
         return replace(row, problem=problem), None
     try:
-        value = _value(row, now, kind)
+        value = _value(row, context)
     except InvalidText as refusal:
         return _refused(row, refusal, row.type), None
     if row.lossy_text and row.lossy_text == row.text:
-        row = replace(row, loss=_loss(row, now, kind))
+        row = replace(row, loss=_loss(row, context))
         if not row.is_loss_accepted:
             return replace(row, problem=_("This conversion loses data. Confirm it below.")), None
     if row.text and row.text != edited_text(value):
@@ -130,17 +129,17 @@ def _refused(row: PropertyRow, refusal: InvalidText, type_: Edm | None) -> Prope
     return replace(row, problem=sentence(refusal, type_), suggestion=refusal.suggestion)
 
 
-def _value(row: PropertyRow, now: datetime, kind: AccountKind) -> EdmValue:
+def _value(row: PropertyRow, context: InputContext) -> EdmValue:
     """Read the value of a row; raises InvalidText."""
     is_uploaded = row.file is not None and row.type is Edm.BINARY
     if row.is_kept and row.before is not None and not is_uploaded:
-        return row.before if row.type is row.before.type else convert(row.before, row.type, now, kind).value
-    return TypedInput(row.type, row.form, row.text, row.file).read(now, kind)
+        return row.before if row.type is row.before.type else convert(row.before, row.type, context).value
+    return TypedInput(row.type, row.form, row.text, row.file).read(context)
 
 
-def _loss(row: PropertyRow, now: datetime, kind: AccountKind) -> str:
+def _loss(row: PropertyRow, context: InputContext) -> str:
     try:
-        loss = convert(row.before, row.type, now, kind).loss if row.before is not None else None
+        loss = convert(row.before, row.type, context).loss if row.before is not None else None
     except InvalidText:
         loss = None
     return str(LOSSES[loss]) if loss is not None else _("Some data is lost.")
@@ -163,13 +162,13 @@ def _check_name(row: PropertyRow, others: Properties) -> PropertyRow:
     return row
 
 
-def _change_type(row: PropertyRow, was: Edm, now: datetime, kind: AccountKind) -> PropertyRow:
+def _change_type(row: PropertyRow, was: Edm, context: InputContext) -> PropertyRow:
     """Convert a row's value to its new type, with a note on a loss or on the failure."""
     type_: Edm | None = was
     try:
-        value = _value(replace(row, type=was, form=read_form(was, row.form or "")), now, kind)
+        value = _value(replace(row, type=was, form=read_form(was, row.form or "")), context)
         type_ = None
-        converted = convert(value, row.type, now, kind)
+        converted = convert(value, row.type, context)
     except InvalidText as refusal:
         if not row.text and not row.is_kept:
             return replace(row, form=read_form(row.type, ""))
@@ -182,10 +181,10 @@ def _change_type(row: PropertyRow, was: Edm, now: datetime, kind: AccountKind) -
     return replace(changed, loss=str(LOSSES[converted.loss]), lossy_text=text)
 
 
-def _change_form(row: PropertyRow, was: TextForm | None, now: datetime, kind: AccountKind) -> PropertyRow:
+def _change_form(row: PropertyRow, was: TextForm | None, context: InputContext) -> PropertyRow:
     """Convert the bytes of a row to another form."""
     try:
-        value = TypedInput(row.type, was, row.text).read(now, kind)
+        value = TypedInput(row.type, was, row.text).read(context)
         return replace(row, text=typed_text.write(value, row.form))
     except InvalidText as refusal:
         return replace(row, form=was, problem=sentence(refusal))

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Final
@@ -20,9 +19,9 @@ from storage.domain.entities.entity import Entity, StoredEntity, read_stored
 from storage.domain.refusals import AnyReason, Reason, Refused
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import Precondition
-from storage.domain.values.kinds import AccountKind
 from storage.editing import merge
 from storage.editing.conversions import convert
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText
 from storage.entities import entities
 from storage.models import Table
@@ -113,42 +112,40 @@ class PastePlan:
         return [planned.change for planned in self.rows if planned.change is not None]
 
 
-def plan(table: Table, pasted: PastedRows, mode: Mode, now: datetime) -> PastePlan:
+def plan(table: Table, pasted: PastedRows, mode: Mode, context: InputContext) -> PastePlan:
     stored = {one.key: one for one in entities.get_many(table, [row.entity.key for row in pasted.rows])}
     guessed = frozenset(
         column.name for column in pasted.columns if column.why in (TypeSource.INFERRED, TypeSource.DIFFERENT)
     )
-    rows = (_planned(row, stored.get(row.entity.key), guessed, mode, now) for row in pasted.rows)
+    rows = (_planned(row, stored.get(row.entity.key), guessed, mode, context) for row in pasted.rows)
     return PastePlan(tuple(rows), mode)
 
 
-def _fitted(row: PastedRow, before: Properties, guessed: frozenset[str], now: datetime) -> PastedRow:
+def _fitted(row: PastedRow, before: Properties, guessed: frozenset[str], context: InputContext) -> PastedRow:
     """Adapt inferred types to the types of existing values where lossless, as columns may have several types."""
     fitted = {
-        name: _as(value, before[name].type, now, row.entity.kind)
-        if name in guessed and name in before
-        else value
+        name: _as(value, before[name].type, context) if name in guessed and name in before else value
         for name, value in row.entity.properties.items()
     }
     return row._replace(entity=Entity(row.entity.key, fitted, row.entity.kind))
 
 
-def _as(value: EdmValue, type_: Edm, now: datetime, kind: AccountKind) -> EdmValue:
+def _as(value: EdmValue, type_: Edm, context: InputContext) -> EdmValue:
     try:
-        converted = convert(value, type_, now, kind)
+        converted = convert(value, type_, context)
     except InvalidText:
         return value
     return converted.value if converted.is_lossless else value
 
 
 def _planned(
-    row: PastedRow, present: StoredEntity | None, guessed: frozenset[str], mode: Mode, now: datetime
+    row: PastedRow, present: StoredEntity | None, guessed: frozenset[str], mode: Mode, context: InputContext
 ) -> PlannedRow:
     if present is None:
         names = frozenset(row.entity.properties)
         return PlannedRow(row, Effect.INSERT, names, change=Insert(row.entity))
     before = read_stored(present).properties
-    row = _fitted(row, before, guessed, now)
+    row = _fitted(row, before, guessed, context)
     if mode is Mode.INSERT:
         return PlannedRow(row, Effect.EXISTS)
     after = {**before, **row.entity.properties} if mode is Mode.MERGE else row.entity.properties

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from django.core.files.uploadedfile import UploadedFile
@@ -10,8 +9,8 @@ from django.utils.datastructures import MultiValueDict
 
 from console.site.typed_text import edited_text, field_text
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.kinds import AccountKind
 from storage.editing import typed_bytes, typed_text
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import FORMS, TextForm
 
 LONGEST_IN_CELL = 1_000  # characters; a longer text needs more room than the editor over a cell has
@@ -42,11 +41,11 @@ class TypedInput:
     def forms(self) -> Sequence[TextForm]:
         return FORMS.get(self.type, ())
 
-    def read(self, now: datetime, kind: AccountKind) -> EdmValue:
-        """Parse the value exactly, without stripping, for a kind of account; raises InvalidText."""
+    def read(self, context: InputContext) -> EdmValue:
+        """Parse the value exactly, without stripping; raises InvalidText."""
         if self.file is None or self.type is not Edm.BINARY:
-            return typed_text.read(self.type, self.text, now, self.form, kind)
-        typed_bytes.check_length(self.file.size or 0, kind)
+            return typed_text.read(self.type, self.text, context, self.form)
+        typed_bytes.check_length(self.file.size or 0, context)
         return EdmValue(Edm.BINARY, bytes(self.file.read()))
 
 

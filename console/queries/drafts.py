@@ -17,6 +17,7 @@ from storage.domain.values.numbers import read_number
 from storage.editing import typed_text
 from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator, operators_for
 from storage.editing.filters.diagnostics import KnownTypes
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText, TextFault, TextForm
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -170,8 +171,8 @@ def _read_value(draft: ConditionDraft, text: str, now: datetime) -> EdmValue:
         return EdmValue(Edm.DATETIME, _read_time(draft.operator, text, now))
     if draft.type is Edm.INT32:
         # an integer literal without a suffix compares with numbers of any size
-        return EdmValue(Edm.INT32, typed_text.read(Edm.INT64, text, now).value)
-    return typed_text.read(draft.type, text, now)
+        return EdmValue(Edm.INT32, _read_typed(Edm.INT64, text, now).value)
+    return _read_typed(draft.type, text, now)
 
 
 def _read_time(operator: RowOperator, text: str, now: datetime) -> int:
@@ -182,7 +183,11 @@ def _read_time(operator: RowOperator, text: str, now: datetime) -> int:
             raise InvalidText(TextFault.NOT_WHOLE)
         return RelativeTime.at(now, -number, unit)
     moment = read_relative(text, now)
-    return moment if moment is not None else cast("int", typed_text.read(Edm.DATETIME, text, now).value)
+    return moment if moment is not None else cast("int", _read_typed(Edm.DATETIME, text, now).value)
+
+
+def _read_typed(type_: Edm, text: str, now: datetime) -> EdmValue:
+    return typed_text.read(type_, text, InputContext.of_any_account(now))
 
 
 # changes

@@ -11,8 +11,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
+from storage.domain.values.kinds import AccountKind
 from storage.editing.conversions import Loss
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText, TextFault, TextForm, write
+from storage.models import Account
 
 FAULTS: Final[Mapping[TextFault, Promise]] = {
     TextFault.NOT_WHOLE: _("Enter a whole number."),
@@ -57,6 +60,11 @@ def sentence(refusal: InvalidText, type_: Edm | None = None) -> str:
         return text % {"type": type_.short_name, "low": low.replace("-", "\N{MINUS SIGN}"), "high": high}
     size = number_format(refusal.size, force_grouping=True)
     return str(FAULTS[refusal.fault]) % {"position": refusal.position, "size": size}
+
+
+def input_context(account: Account) -> InputContext:
+    """Return the context of values that the current user enters for an account."""
+    return InputContext(local_now(), AccountKind(account.kind))
 
 
 def local_now() -> datetime:

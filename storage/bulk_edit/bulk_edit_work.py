@@ -23,6 +23,7 @@ from storage.editing.bulk_edit import (
     read_operations,
 )
 from storage.editing.filters.diagnosis import parse_filter
+from storage.editing.input_context import InputContext
 from storage.entities import entities
 from storage.models import Table
 from storage.sql import django as sql
@@ -80,8 +81,8 @@ class Work:
     def of(cls, table: Table, request: BulkEditRequest, now: datetime, *, notes_types: bool = False) -> Self:
         """Parse a request; raises InvalidInput."""
         operations = read_operations(request.operations, now)
-        kind = AccountKind(table.account.kind)
-        editor = Editor(operations, kind, now, allows_loss=request.allows_loss, notes_types=notes_types)
+        context = InputContext(now, AccountKind(table.account.kind))
+        editor = Editor(operations, context, allows_loss=request.allows_loss, notes_types=notes_types)
         work = cls(table, parse_filter(request.filter, now), editor, table)
         if editor.second_copy is not None:
             work._prepare_copies(editor.second_copy, len(operations) - 1, now)

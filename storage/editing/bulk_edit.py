@@ -17,13 +17,13 @@ from storage.domain.errors import EntityTooLarge, InvalidInput, StorageError, To
 from storage.domain.refusals import Reason, Refusal
 from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key, check_property_name
 from storage.editing.conversions import Loss
 from storage.editing.expressions.evaluation import EvaluationError, Fault, Scope
 from storage.editing.expressions.functions import converted
 from storage.editing.expressions.parser import parse
 from storage.editing.expressions.tree import Expression, compile
+from storage.editing.input_context import InputContext
 
 OPERATION_LIMIT: Final = 100  # operations of an edit
 
@@ -191,19 +191,17 @@ _Apply = Callable[[EditedRow, Scope], None]
 
 
 class Editor:
-    """Editor of entities of an account kind; ``now`` is the time of its expressions."""
+    """Editor of entities."""
 
     def __init__(
         self,
         operations: Sequence[Operation],
-        kind: AccountKind,
-        now: datetime,
+        context: InputContext,
         *,
         allows_loss: bool = False,
         notes_types: bool = False,
     ) -> None:
-        self.kind = kind
-        self.now = now
+        self.context = context
         self.allows_loss = allows_loss
         self.changes_keys = any(isinstance(it, ChangeKey) for it in operations)
         self.second_copy = next((it for it in operations if isinstance(it, SecondCopy)), None)
@@ -216,9 +214,9 @@ class Editor:
         if self.deletes:
             key = stored.key
             return Edited(stored, key, key, None, None)
-        row = EditedRow(stored, self.kind)
+        row = EditedRow(stored, self.context.kind)
         old_key, before = row.key, [row.type_of(name) for name in self._properties]
-        scope, losses = Scope(row.read, self.now, self.kind), []
+        scope, losses = Scope(row.read, self.context), []
         for name, apply in self._operations:
             try:
                 apply(row, scope)
@@ -269,7 +267,7 @@ class Editor:
         return apply
 
     def _set(self, row: EditedRow, name: str, value: EdmValue) -> None:
-        if self.kind is AccountKind.STORAGE and (misfit := misfit_of(value)) is not None:
+        if not self.context.is_cosmos and (misfit := misfit_of(value)) is not None:
             fault = Fault.OUT_OF_RANGE if value.type is Edm.DATETIME else Fault.TOO_LONG
             raise EvaluationError(fault, misfit)
         row.set(name, value)
@@ -283,7 +281,7 @@ class Editor:
         return apply
 
     def _changing_key(self, *expressions: Expression | None) -> _Apply:
-        dialect = Dialect(self.kind)
+        dialect = Dialect(self.context.kind)
         evaluate = [None if it is None else compile(it) for it in expressions]
 
         def apply(row: EditedRow, scope: Scope) -> None:

@@ -3,13 +3,12 @@
 import math
 import uuid
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
 from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
-from storage.domain.values.kinds import AccountKind
 from storage.editing import typed_text
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText, TextFault, TextForm
 
 
@@ -32,16 +31,13 @@ class Converted:
         return self.loss is None
 
 
-def convert(value: EdmValue, to: Edm, now: datetime, kind: AccountKind = AccountKind.STORAGE) -> Converted:
-    """Convert a value to a type within the limits of a kind of account; raises InvalidText if that is impossible.
-
-    Times without a zone use that of ``now``.
-    """
+def convert(value: EdmValue, to: Edm, context: InputContext) -> Converted:
+    """Convert a value to a type; raises InvalidText if that is impossible."""
     if value.type is to:
         return Converted(value)
     match to, value:
         case Edm.STRING, _:
-            return _to_string(value, kind)
+            return _to_string(value, context)
         case ((Edm.INT32 | Edm.INT64), (Edm.BOOLEAN | Edm.INT32 | Edm.INT64, int(number))):
             return Converted(_integer(int(number), to))
         case ((Edm.INT32 | Edm.INT64), (Edm.DOUBLE, float(number))):
@@ -49,7 +45,7 @@ def convert(value: EdmValue, to: Edm, now: datetime, kind: AccountKind = Account
                 raise InvalidText(TextFault.NOT_WHOLE)
             return Converted(_integer(int(number), to), _loss_of_whole(number))
         case Edm.DOUBLE, (Edm.STRING, str(text)):
-            converted = _read(text, to, now, kind)
+            converted = _read(text, to, context)
             is_imprecise = converted.loss and typed_text.stored_text(converted.value, text)
             return Converted(converted.value, Loss.PRECISION) if is_imprecise else converted
         case Edm.DOUBLE, (Edm.BOOLEAN | Edm.INT32 | Edm.INT64, int(number)):
@@ -59,7 +55,7 @@ def convert(value: EdmValue, to: Edm, now: datetime, kind: AccountKind = Account
             is_negative = number == 0 and math.copysign(1, number) < 0
             return Converted(EdmValue(to, bool(number)), Loss.SIGN if is_negative else None)
         case Edm.BINARY, (Edm.STRING, str(text)):
-            return Converted(typed_text.read(to, text, now, TextForm.TEXT, kind))
+            return Converted(typed_text.read(to, text, context, TextForm.TEXT))
         case Edm.BINARY, (Edm.GUID, str(text)):
             return Converted(EdmValue(to, uuid.UUID(text).bytes))
         case Edm.GUID, (Edm.BINARY, bytes(data)) if len(data) == 16:
@@ -68,11 +64,11 @@ def convert(value: EdmValue, to: Edm, now: datetime, kind: AccountKind = Account
         case Edm.DATETIME, (Edm.STRING, str(text)) if not text.strip()[:4].isdecimal():
             raise InvalidText(TextFault.NOT_DATETIME)
         case _, (Edm.STRING, str(text)):
-            return _read(text, to, now, kind)
+            return _read(text, to, context)
     raise InvalidText(TextFault.NO_MEANING)
 
 
-def _to_string(value: EdmValue, kind: AccountKind) -> Converted:
+def _to_string(value: EdmValue, context: InputContext) -> Converted:
     if value.type is Edm.BINARY:
         data = cast("bytes", value.value)
         try:
@@ -81,12 +77,12 @@ def _to_string(value: EdmValue, kind: AccountKind) -> Converted:
             text = typed_text.write(value, TextForm.BASE64)
     else:
         text = typed_text.write(value)
-    typed_text.check_length(text, kind)
+    typed_text.check_length(text, context)
     return Converted(EdmValue(Edm.STRING, text))
 
 
-def _read(text: str, to: Edm, now: datetime, kind: AccountKind) -> Converted:
-    converted = typed_text.read(to, text, now, kind=kind)
+def _read(text: str, to: Edm, context: InputContext) -> Converted:
+    converted = typed_text.read(to, text, context)
     return Converted(converted, None if typed_text.write(converted) == text else Loss.SPELLING)
 
 

@@ -5,22 +5,22 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from storage.domain.values.edm import BINARY_LIMIT
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.editing.invalid_text import InvalidText, TextFault, TextForm
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
-def read(text: str, form: TextForm, kind: AccountKind = AccountKind.STORAGE) -> bytes:
+def read(text: str, form: TextForm, context: InputContext) -> bytes:
     data = _BYTES[form](text)
-    check_length(len(data), kind)
+    check_length(len(data), context)
     return data
 
 
-def check_length(length: int, kind: AccountKind) -> None:
+def check_length(length: int, context: InputContext) -> None:
     """Raise InvalidText if a binary is too long; in Cosmos accounts only the entity limits it."""
-    if kind is AccountKind.STORAGE and length > BINARY_LIMIT:
+    if not context.is_cosmos and length > BINARY_LIMIT:
         raise InvalidText(TextFault.TOO_LONG, size=length)
 
 

@@ -4,14 +4,14 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import Final, assert_never, cast
 
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import INT32, INT64, STRING_LIMIT, Edm, EdmValue, utf16_length
-from storage.domain.values.kinds import AccountKind
 from storage.editing import doubles, typed_bytes, typed_times
+from storage.editing.input_context import InputContext
 from storage.editing.invalid_text import InvalidText as InvalidText
 from storage.editing.invalid_text import TextFault as TextFault
 from storage.editing.invalid_text import TextForm as TextForm
@@ -22,22 +22,13 @@ FORMS: Final[Mapping[Edm, tuple[TextForm, ...]]] = {
 }
 
 
-def read(
-    type_: Edm,
-    text: str,
-    now: datetime,
-    form: TextForm | None = None,
-    kind: AccountKind = AccountKind.STORAGE,
-) -> EdmValue:
-    """Parse typed text within the limits of a kind of account.
-
-    Times without a zone use that of ``now``, and ``form`` defaults to the type's first.
-    """
+def read(type_: Edm, text: str, context: InputContext, form: TextForm | None = None) -> EdmValue:
+    """Parse typed text; ``form`` defaults to the type's first."""
     match type_:
         case Edm.STRING:
-            return EdmValue(type_, _read_string(text, form or TextForm.PLAIN, kind))
+            return EdmValue(type_, _read_string(text, form or TextForm.PLAIN, context))
         case Edm.BINARY:
-            return EdmValue(type_, typed_bytes.read(text, form or TextForm.HEX, kind))
+            return EdmValue(type_, typed_bytes.read(text, form or TextForm.HEX, context))
         case Edm.INT32 | Edm.INT64:
             return EdmValue(type_, _read_integer(type_, text))
         case Edm.DOUBLE:
@@ -45,24 +36,18 @@ def read(
         case Edm.BOOLEAN:
             return EdmValue(type_, _read_boolean(text))
         case Edm.DATETIME:
-            return EdmValue(type_, typed_times.read(text, now, kind))
+            return EdmValue(type_, typed_times.read(text, context))
         case Edm.GUID:
             return EdmValue(type_, _read_guid(text))
         case _:
             assert_never(type_)
 
 
-def read_exactly(
-    type_: Edm,
-    text: str,
-    now: datetime,
-    form: TextForm | None = None,
-    kind: AccountKind = AccountKind.STORAGE,
-) -> EdmValue:
+def read_exactly(type_: Edm, text: str, context: InputContext, form: TextForm | None = None) -> EdmValue:
     """Parse a file's text like ``read``, but raise InvalidText for rounded Doubles and for times in words."""
     if type_ is Edm.DATETIME and not text.strip()[:4].isdecimal():
         raise InvalidText(TextFault.NOT_DATETIME, Edm.STRING)  # words such as "now" are for typing
-    value = read(type_, text, now, form, kind)
+    value = read(type_, text, context, form)
     if type_ is not Edm.DOUBLE or not math.isfinite(number := cast("float", value.value)):
         return value
     if not doubles.is_exact(_without_spaces(text), number):
@@ -115,18 +100,18 @@ _LOST_IN_FIELDS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _read_string(text: str, form: TextForm, kind: AccountKind) -> str:
+def _read_string(text: str, form: TextForm, context: InputContext) -> str:
     if form is TextForm.ESCAPED:
         text = _read_escaped(text)
     elif half := _SURROGATE.search(text):
         raise InvalidText(TextFault.SURROGATE, position=half.start() + 1)
-    check_length(text, kind)
+    check_length(text, context)
     return text
 
 
-def check_length(text: str, kind: AccountKind) -> None:
+def check_length(text: str, context: InputContext) -> None:
     """Raise InvalidText if a string is too long; in Cosmos accounts only the entity limits it."""
-    if kind is AccountKind.STORAGE and (length := utf16_length(text)) > STRING_LIMIT:
+    if not context.is_cosmos and (length := utf16_length(text)) > STRING_LIMIT:
         raise InvalidText(TextFault.TOO_LONG, size=2 * length)
 
 

@@ -7,8 +7,8 @@ from typing import Final
 from storage.domain.errors import OutOfRangeInput, StorageError
 from storage.domain.values import edm
 from storage.domain.values.edm import FIRST_TICKS, Edm
-from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
+from storage.editing.input_context import InputContext
 from storage.editing.invalid_text import InvalidText, TextFault
 
 _TIME = re.compile(
@@ -20,8 +20,8 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w":
 _DAYS: Final = {"yesterday": -1, "today": 0, "tomorrow": 1}
 
 
-def read(text: str, now: datetime, kind: AccountKind = AccountKind.STORAGE) -> int:
-    first = FIRST_TICKS[kind]
+def read(text: str, context: InputContext) -> int:
+    now, first = context.now, FIRST_TICKS[context.kind]
     word = text.strip().lower()
     if word in _DAYS:
         day = now.date() + timedelta(_DAYS[word])

@@ -22,6 +22,7 @@ from storage.editing.formats.format import Format
 from storage.editing.formats.numbers import NumberFormat
 from storage.editing.formats.reading import DATE_FORMATS, NUMBER_FORMATS, UnknownFormat, read_format
 from storage.editing.formats.words import BooleanWords
+from storage.editing.input_context import InputContext
 from storage.tabular import proposals
 from storage.tabular.encoding_guess import language_of_zone
 from storage.tabular.file import RowFile
@@ -180,7 +181,7 @@ def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping,
         except ValueError as error:
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
     else:
-        proposal = file.propose(timezone.now())
+        proposal = file.propose(InputContext(timezone.now()))
         _require_keys(proposal, options["partition_key"], options["row_key"])
         mapping = proposals.complete(proposal, options["partition_key"], options["row_key"])
         if options["zone"]:
@@ -188,7 +189,7 @@ def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping,
     for option, kinds in _FORMAT_OPTIONS.items():
         for name, text in options[option.replace("-", "_")]:
             format_ = _find_format(option, kinds, text)
-            looked_at = proposal or file.propose(timezone.now())
+            looked_at = proposal or file.propose(InputContext(timezone.now()))
             mapping = _with_formats(looked_at, mapping, name, format_)
     mapping = _change(mapping, options)
     mapping.check(proposal.names if proposal is not None else file.layout.columns)

@@ -5,7 +5,6 @@ import uuid
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from storage.domain.entities import plans
@@ -16,12 +15,12 @@ from storage.domain.values import edm, encoding
 from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.encoding import ANNOTATED
-from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
 from storage.editing import exact_json, json_values, typed_text
 from storage.editing.exact_json import InexactNumber, SpelledNumber
 from storage.editing.formats.format import Format, NotInFormat
 from storage.editing.formats.reading import read_format
+from storage.editing.input_context import InputContext
 from storage.editing.invalid_text import TextFault
 from storage.editing.typed_text import InvalidText, TextForm
 from storage.tabular import rejects
@@ -123,18 +122,18 @@ class Chunk:
 
 
 class RowMapper:
-    """Converter of rows to entities; times without a zone use that of the mapping, or of ``now``.
+    """Converter of rows to entities; times without a zone use that of the mapping, or of the context.
 
     ``report`` has the columns and values of the rows read so far that were not imported under their own name.
     """
 
-    def __init__(self, mapping: ColumnMapping, layout: Layout, kind: AccountKind, now: datetime) -> None:
+    def __init__(self, mapping: ColumnMapping, layout: Layout, context: InputContext) -> None:
         self.report = FileReport()
         self._mapping = mapping
         self._layout = layout
-        self._kind = kind
-        self._dialect = Dialect(kind)
-        self._now = now.astimezone(read_zone(mapping.zone)) if mapping.zone else now
+        self._kind = context.kind
+        self._dialect = Dialect(context.kind)
+        self._context = context.in_zone(read_zone(mapping.zone)) if mapping.zone else context
         self._is_text = layout.format is FileFormat.CSV
         # cells of Excel have no time zone
         self._is_in_zone = layout.format is FileFormat.EXCEL and mapping.zone != ""
@@ -415,9 +414,7 @@ class RowMapper:
     def _read_local(self, text: str) -> str | None:
         """Convert a time to the service's format, or None if invalid; the mapping's zone is the default."""
         try:
-            return encoding.write(
-                typed_text.read_exactly(Edm.DATETIME, text, self._now, kind=self._kind)
-            ).strip('"')
+            return encoding.write(typed_text.read_exactly(Edm.DATETIME, text, self._context)).strip('"')
         except InvalidText:
             return None
 
@@ -505,7 +502,7 @@ class RowMapper:
             )
         if isinstance(value, InexactNumber):
             return EdmValue(Edm.DOUBLE, value.nearest)
-        return typed_text.read(Edm.DOUBLE, str(value), self._now)
+        return typed_text.read(Edm.DOUBLE, str(value), self._context)
 
     def _read_text(self, row: Row, step: _Step, text: str) -> EdmValue | None:
         type_: Edm | None = step.column.type or Edm.STRING
@@ -539,14 +536,14 @@ class RowMapper:
                     if type_ is Edm.STRING:
                         raise
             form = TextForm.BASE64 if type_ is Edm.BINARY else None
-            return typed_text.read_exactly(type_, text, self._now, form, self._kind)
+            return typed_text.read_exactly(type_, text, self._context, form)
         except (InvalidText, StorageError) as error:
             raise _Misfit(rejects.of_value(row, error, step.source, type_, text)) from None
 
     def _read_formatted(self, row: Row, step: _Step, format_: Format, text: str) -> EdmValue:
         type_ = step.column.type or format_.types[0]
         try:
-            return typed_text.read_exactly(type_, format_.rewrite(text), self._now, kind=self._kind)
+            return typed_text.read_exactly(type_, format_.rewrite(text), self._context)
         except NotInFormat:
             reject = Reject(row, Fault.NOT_IN_FORMAT, step.source, type_, text[:80], format_.spelling)
             raise _Misfit(reject) from None

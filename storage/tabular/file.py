@@ -3,12 +3,11 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import IO, Final, Self
 
 from storage.domain.refusals import Reason
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular import entities, layout, proposals
 from storage.tabular.content import Bounds, FileRefused, count_lines
 from storage.tabular.entities import Chunk, RowMapper
@@ -88,12 +87,12 @@ class Sample:
     layout: Layout
     rows: Sequence[Row]
 
-    def propose(self, now: datetime) -> Proposal:
-        return proposals.propose(self.layout, self.rows, now)
+    def propose(self, context: InputContext) -> Proposal:
+        return proposals.propose(self.layout, self.rows, context)
 
-    def first(self, number: int, mapping: ColumnMapping, kind: AccountKind, now: datetime) -> Chunk:
+    def first(self, number: int, mapping: ColumnMapping, context: InputContext) -> Chunk:
         """Convert the first rows by a mapping; raises MappingRefused."""
-        mapper, chunk = RowMapper(mapping, self.layout, kind, now), Chunk(START)
+        mapper, chunk = RowMapper(mapping, self.layout, context), Chunk(START)
         for place, row in enumerate(self.rows[:number], 1):
             chunk.add(row, mapper.read(row, place))
         return chunk
@@ -144,14 +143,13 @@ class RowFile:
                 raise FileRefused(Reason.FILE_ROWS_ROWLESS, line=0) from None
         return Sample(self.layout, rows)
 
-    def propose(self, now: datetime) -> Proposal:
-        return self.sample().propose(now)
+    def propose(self, context: InputContext) -> Proposal:
+        return self.sample().propose(context)
 
     def chunks(
         self,
         mapping: ColumnMapping,
-        kind: AccountKind,
-        now: datetime,
+        context: InputContext,
         start: Position = START,
         most: Callable[[], int] = lambda: entities.CHUNK,
     ) -> Iterator[Chunk]:
@@ -163,8 +161,6 @@ class RowFile:
 
         with self._opening() as stream:
             reader = Reader(stream, self.layout, start, bounds)
-            for chunk in entities.read_chunks(
-                reader, RowMapper(mapping, self.layout, kind, now), rows_at_once
-            ):
+            for chunk in entities.read_chunks(reader, RowMapper(mapping, self.layout, context), rows_at_once):
                 yield chunk
                 ends = bounds.content + _CHUNK_BYTES

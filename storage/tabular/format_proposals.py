@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from itertools import islice
 from typing import Final, TypeVar
@@ -21,6 +21,7 @@ from storage.editing.formats.numbers import Decimals, NumberFormat, Percent, spl
 from storage.editing.formats.reading import read_format
 from storage.editing.formats.words import PAIRS, BooleanWords, fold_word
 from storage.editing.guessing import Guess, GuessReason
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText
 
 _EXAMPLES: Final = 3
@@ -116,11 +117,13 @@ class TextColumn:
     is_untyped: bool = False  # the values are texts of JSON, and stay texts unless a user chooses the type
 
 
-def propose_formats(columns: Iterable[TextColumn], delimiter: str, now: datetime) -> dict[str, ColumnFormats]:
+def propose_formats(
+    columns: Iterable[TextColumn], delimiter: str, context: InputContext
+) -> dict[str, ColumnFormats]:
     """Return the proposed formats of each column; unambiguous columns resolve ambiguous ones."""
-    readings = {column.name: _read_column(column, now) for column in columns}
+    readings = {column.name: _read_column(column, context) for column in columns}
     habits = _Habits.of_file(list(readings.values()), delimiter)
-    return {name: _decide(found, habits, delimiter) for name, found in readings.items()}
+    return {name: _decide(it, habits, delimiter) for name, it in readings.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,7 @@ class _Readings:
         return [*self.full, *self.others]
 
 
-def _read_column(column: TextColumn, now: datetime) -> _Readings:
+def _read_column(column: TextColumn, context: InputContext) -> _Readings:
     texts = Counter(column.values)
     if not texts:
         return _Readings(texts)
@@ -183,10 +186,10 @@ def _read_column(column: TextColumn, now: datetime) -> _Readings:
     if column.guess.reason is GuessReason.FITS:
         if column.guess.type not in (Edm.INT32, Edm.INT64, Edm.DOUBLE):
             return _Readings(texts)
-        others = list(_read_otherwise(column, texts, now))
+        others = list(_read_otherwise(column, texts, context))
         return _Readings(texts, others=others, is_decimal=column.guess.type is Edm.DOUBLE)
-    usual = [*_read_numbers(texts, now), *_read_dates(texts), *_read_words(texts)]
-    return _Readings(texts, [*usual, *_read_plain(texts, usual, now)])
+    usual = [*_read_numbers(texts, context), *_read_dates(texts), *_read_words(texts)]
+    return _Readings(texts, [*usual, *_read_plain(texts, usual, context)])
 
 
 def _try(
@@ -221,8 +224,8 @@ def _in(format_: Format) -> Callable[[str], str | None]:
     return rewrite
 
 
-def _as(type_: Edm, now: datetime) -> Callable[[str], str | None]:
-    return lambda text: text if guessing.looks_like(type_, text, now) else None
+def _as(type_: Edm, context: InputContext) -> Callable[[str], str | None]:
+    return lambda text: text if guessing.looks_like(type_, text, context) else None
 
 
 # numbers
@@ -233,14 +236,14 @@ _DIGITS_AND_SPACES: Final = re.compile(
 )  # with a plus, they are telephone numbers
 
 
-def _read_numbers(texts: Counter[str], now: datetime) -> Iterator[_Reading]:
-    if any(guessing.is_identifier(text, now) for text in texts):
+def _read_numbers(texts: Counter[str], context: InputContext) -> Iterator[_Reading]:
+    if any(guessing.is_identifier(text, context) for text in texts):
         return
     for format_ in _number_formats(texts):
         reading = _try(texts, Edm.DOUBLE, format_, _in(format_))
         if reading is None or all(text == to for text, to in reading.rewritten.items()):
             continue
-        type_ = _number_type(format_, reading.rewritten.values(), now)
+        type_ = _number_type(format_, reading.rewritten.values(), context)
         if type_ is None or all(map(_ADDRESS.fullmatch, reading.rewritten)):
             continue
         is_doubtful = all(map(_DIGITS_AND_SPACES.fullmatch, reading.rewritten))
@@ -272,7 +275,7 @@ def _number_formats(texts: Counter[str]) -> Iterator[NumberFormat]:
             yield NumberFormat(decimals, currency=symbols[currency] if 2 * of_currency > numbers else "")
 
 
-def _number_type(format_: NumberFormat, numbers: Iterable[str], now: datetime) -> Edm | None:
+def _number_type(format_: NumberFormat, numbers: Iterable[str], context: InputContext) -> Edm | None:
     """Return the type that holds numbers exactly, None if there is none; amounts count as fractional."""
     numbers = list(numbers)
     is_whole = format_.percent is None and not format_.currency
@@ -282,7 +285,7 @@ def _number_type(format_: NumberFormat, numbers: Iterable[str], now: datetime) -
             return Edm.INT32
         return Edm.INT64 if all(value in INT64 for value in values) else None
     try:
-        values_ = [(typed_text.read(Edm.DOUBLE, number, now), number) for number in numbers]
+        values_ = [(typed_text.read(Edm.DOUBLE, number, context), number) for number in numbers]
     except InvalidText:
         return None
     return None if any(typed_text.stored_text(value, number) for value, number in values_) else Edm.DOUBLE
@@ -325,13 +328,13 @@ def _read_words(texts: Counter[str]) -> Iterator[_Reading]:
             yield replace(reading, is_doubtful=not both)
 
 
-def _read_plain(texts: Counter[str], others: Sequence[_Reading], now: datetime) -> Iterator[_Reading]:
+def _read_plain(texts: Counter[str], others: Sequence[_Reading], context: InputContext) -> Iterator[_Reading]:
     """Yield the type that most texts have without a format, unless a format explains all of them."""
     is_explained = any(it.fitting == texts.total() for it in others)
-    if is_explained or any(guessing.is_identifier(text, now) for text in texts):
+    if is_explained or any(guessing.is_identifier(text, context) for text in texts):
         return
     for type_ in guessing.GUESSES:
-        reading = _try(texts, type_, None, _as(type_, now))
+        reading = _try(texts, type_, None, _as(type_, context))
         if reading is not None:
             yield reading
             return
@@ -356,18 +359,18 @@ _TIMES_AS_NUMBERS: Final[Sequence[tuple[Format, tuple[str, str]]]] = (
 _AROUND_NOW: Final = timedelta(days=15 * 365), timedelta(days=5 * 365)
 
 
-def _read_otherwise(column: TextColumn, texts: Counter[str], now: datetime) -> Iterator[_Reading]:
+def _read_otherwise(column: TextColumn, texts: Counter[str], context: InputContext) -> Iterator[_Reading]:
     """Yield alternative readings of numbers, such as times, if their values or the column name suggest it."""
     if set(texts) == {"0", "1"}:
         yield _Reading(Edm.BOOLEAN, BooleanWords("1", "0"), texts.total(), {"1": "true", "0": "false"})
         return
     if column.guess.type is Edm.DOUBLE:
-        yield from (it for it in _read_numbers(texts, now) if it.fitting == texts.total())
+        yield from (it for it in _read_numbers(texts, context) if it.fitting == texts.total())
     is_named = _DATE_NAME.search(column.name) is not None
     if not is_named and len(texts) < 2:
         return
     before, after = _AROUND_NOW
-    around_now = (now - before).isoformat(), (now + after).isoformat()
+    around_now = (context.now - before).isoformat(), (context.now + after).isoformat()
     for format_, plausible in _TIMES_AS_NUMBERS:
         first, last = plausible if is_named else around_now
         reading = _try(texts, Edm.DATETIME, format_, _in(format_))

@@ -3,15 +3,14 @@
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import Edm
-from storage.domain.values.kinds import AccountKind
 from storage.editing import guessing
+from storage.editing.input_context import InputContext
 from storage.tabular import layout as layouts
 from storage.tabular import proposals
 from storage.tabular.entities import RowMapper
@@ -92,11 +91,8 @@ class TooManyRows(Exception):
         self.count = count
 
 
-def read(text: str, options: PasteOptions, kind: AccountKind, now: datetime, most: int) -> PastedRows:
-    """Parse pasted rows for an account of a kind; times without a zone use that of ``now``.
-
-    Raises FileRefused, MappingRefused, or TooManyRows above ``most``.
-    """
+def read(text: str, options: PasteOptions, context: InputContext, most: int) -> PastedRows:
+    """Parse pasted rows; raises FileRefused, MappingRefused, or TooManyRows above ``most``."""
     layout = _detect_layout(text, options)
     reader = Reader(io.BytesIO(text.encode(errors="surrogatepass")), layout)
     rows = list(reader)
@@ -104,10 +100,10 @@ def read(text: str, options: PasteOptions, kind: AccountKind, now: datetime, mos
         raise TooManyRows(len(rows))
     if layout.format is FileFormat.JSON:
         rows = [row._replace(line=number) for number, row in enumerate(rows, 1)]
-    proposal = proposals.propose(layout, rows, now)
+    proposal = proposals.propose(layout, rows, context)
     if layout.format is FileFormat.CSV:
         proposals.require_keys(proposal.mapping, layout.columns)
-    types = [_choose_type(it, layout, rows, options, now) for it in proposal.columns]
+    types = [_choose_type(it, layout, rows, options, context) for it in proposal.columns]
     mapping = replace(
         proposal.mapping,
         partition_key=proposal.mapping.partition_key or "{PartitionKey}",
@@ -115,9 +111,9 @@ def read(text: str, options: PasteOptions, kind: AccountKind, now: datetime, mos
         columns=tuple(
             replace(it.column, type=type_) for it, (type_, _) in zip(proposal.columns, types, strict=True)
         ),
-        zone=str(now.tzinfo),
+        zone=str(context.now.tzinfo),
     )
-    mapper = RowMapper(mapping, layout, kind, now)
+    mapper = RowMapper(mapping, layout, context)
     made, problems = _make_entities(rows, mapper)
     report = reader.report
     report.add(mapper.report)
@@ -145,7 +141,11 @@ def _detect_layout(text: str, options: PasteOptions) -> Layout:
 
 
 def _choose_type(
-    proposed: ProposedColumn, layout: Layout, rows: Sequence[Row], options: PasteOptions, now: datetime
+    proposed: ProposedColumn,
+    layout: Layout,
+    rows: Sequence[Row],
+    options: PasteOptions,
+    context: InputContext,
 ) -> tuple[Edm | None, TypeSource]:
     column = proposed.column
     if layout.format is FileFormat.CSV and column.target in options.chosen:
@@ -156,7 +156,7 @@ def _choose_type(
     if known is None or proposed.why is TypeReason.JSON:
         return column.type, TypeSource.INFERRED
     values = (text for row in rows if (text := row.fields.get(column.source)))
-    if all(guessing.fits(known, text, now) for text in values):
+    if all(guessing.fits(known, text, context) for text in values):
         return known, TypeSource.KNOWN
     return column.type, TypeSource.DIFFERENT
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from storage.editing.formats.format import Format
 from storage.editing.formats.numbers import NumberFormat
 from storage.editing.formats.reading import read_format
 from storage.editing.guessing import Guess, GuessReason
+from storage.editing.input_context import InputContext
 from storage.tabular import rejects
 from storage.tabular.format_proposals import (
     NO_FORMATS,
@@ -112,7 +112,7 @@ class Proposal:
         return self.columns + self.system_columns
 
 
-def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
+def propose(layout: Layout, sampled: Iterable[Row], context: InputContext) -> Proposal:
     """Propose a mapping, given the first rows."""
     rows = [row.fields for row in sampled if row.fault is None]
     names = list(layout.columns) or list(dict.fromkeys(name for row in rows for name in row))
@@ -134,7 +134,7 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
         propose_column = _propose_text if is_text else _propose_own if is_of_service else _propose_json
         target = name if name in targets else free_name(property_name(name), targets)
         targets.add(target)
-        proposed = propose_column(Column(name, target), values, now, is_declared=name in roles.types)
+        proposed = propose_column(Column(name, target), values, context, is_declared=name in roles.types)
         if name in roles.types:
             proposed = replace(proposed, file_type=_declared_type(rows, name, roles.types[name]))
         if name == "Timestamp" or name in keys:
@@ -144,9 +144,9 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
             continue
         columns.append(proposed)
         is_declared = name in roles.types
-        if not is_declared and (text_column := _as_texts(proposed, values, now)) is not None:
+        if not is_declared and (text_column := _as_texts(proposed, values, context)) is not None:
             texts.append(text_column)
-    formats = propose_formats(texts, layout.delimiter, now)
+    formats = propose_formats(texts, layout.delimiter, context)
     columns = [_with_formats(it, formats.get(it.column.source, NO_FORMATS)) for it in columns]
     partition_key, row_key = ("" if it is None else _template(it) for it in keys)
     mapping = ColumnMapping(partition_key, row_key, tuple(it.column for it in columns))
@@ -273,14 +273,14 @@ def _declared_type(rows: Sequence[Mapping[str, Any]], name: str, type_field: str
     return types.pop() if len(types) == 1 else None
 
 
-def _as_texts(proposed: ProposedColumn, values: Sequence[Any], now: datetime) -> TextColumn | None:
+def _as_texts(proposed: ProposedColumn, values: Sequence[Any], context: InputContext) -> TextColumn | None:
     """Return a column for format detection; None for values of mixed kinds."""
     name = proposed.column.source
     if proposed.why is TypeReason.GUESSED:
         guess = Guess(proposed.column.type or Edm.STRING, proposed.reason or GuessReason.TEXT)
         return TextColumn(name, values, guess)
     if all(isinstance(value, str) for value in values):
-        return TextColumn(name, values, guessing.guess(values, now), is_untyped=True)
+        return TextColumn(name, values, guessing.guess(values, context), is_untyped=True)
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         texts = [exact_json.write(value) for value in values]
         return TextColumn(name, texts, Guess(Edm.INT64, GuessReason.FITS))
@@ -295,29 +295,29 @@ def _with_formats(proposed: ProposedColumn, found: ColumnFormats) -> ProposedCol
 
 
 def _propose_text(
-    column: Column, values: Sequence[str], now: datetime, *, is_declared: bool
+    column: Column, values: Sequence[str], context: InputContext, *, is_declared: bool
 ) -> ProposedColumn:
     examples = tuple(dict.fromkeys(value[:80] for value in values[:50]))[:_EXAMPLES]
     if is_declared:
         return ProposedColumn(column, TypeReason.DECLARED, None, len(values), examples)
-    guess = guessing.guess(values, now)
+    guess = guessing.guess(values, context)
     example = (guess.example[:80],) if guess.example and guess.reason is not GuessReason.FITS else ()
     examples = tuple(dict.fromkeys((*example, *examples)))[:_EXAMPLES]
     column = replace(column, type=guess.type)
-    kinds = _count_kinds(values, now) if guess.reason is GuessReason.MIXED else ()
+    kinds = _count_kinds(values, context) if guess.reason is GuessReason.MIXED else ()
     return ProposedColumn(column, TypeReason.GUESSED, guess.reason, len(values), examples, kinds=kinds)
 
 
-def _count_kinds(values: Sequence[str], now: datetime) -> tuple[tuple[Edm, int], ...]:
+def _count_kinds(values: Sequence[str], context: InputContext) -> tuple[tuple[Edm, int], ...]:
     """Count values by the type that they look like, most frequent first."""
     kinds = Counter(
-        next((it for it in _KINDS if guessing.looks_like(it, value, now)), Edm.STRING) for value in values
+        next((it for it in _KINDS if guessing.looks_like(it, value, context)), Edm.STRING) for value in values
     )
     return tuple(kinds.most_common())
 
 
 def _propose_json(
-    column: Column, values: Sequence[Any], now: datetime, *, is_declared: bool
+    column: Column, values: Sequence[Any], context: InputContext, *, is_declared: bool
 ) -> ProposedColumn:
     texts = map(text_of, values[:50])
     examples = tuple(dict.fromkeys(text[:80] for text in texts))[:_EXAMPLES]
@@ -330,10 +330,10 @@ def _propose_json(
 
 
 def _propose_own(
-    column: Column, values: Sequence[Any], now: datetime, *, is_declared: bool
+    column: Column, values: Sequence[Any], context: InputContext, *, is_declared: bool
 ) -> ProposedColumn:
     """Propose a column of JSON that a table service has written: its numbers have the types that they show."""
-    proposed = _propose_json(column, values, now, is_declared=is_declared)
+    proposed = _propose_json(column, values, context, is_declared=is_declared)
     is_mixed = proposed.column.type is Edm.DOUBLE and any(type(value) is int for value in values)
     return replace(proposed, column=replace(proposed.column, type=None)) if is_mixed else proposed
 

@@ -28,6 +28,7 @@ from storage.editing.formats.dates import DateOrder
 from storage.editing.formats.format import NotInFormat
 from storage.editing.formats.numbers import Decimals
 from storage.editing.formats.reading import read_format
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText, TextFault
 from storage.tabular.layout import FileFormat, Layout
 from storage.tabular.mapping import ColumnMapping, OnMisfit, with_format
@@ -36,7 +37,7 @@ from storage.tabular.rows import Row, RowFault
 # columns of a file of rejects, which the next import ignores: no property can have such names
 LINE: Final = "reject:line"
 REASON: Final = "reject:reason"
-_ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # numbers do not depend on it
+_ANY_TIME: Final = InputContext(datetime(2000, 1, 1, tzinfo=UTC))  # numbers do not depend on it
 _LINES: Final = 5  # lines that are listed for a group
 _TEXTS: Final = 20  # values of a group, that are counted
 

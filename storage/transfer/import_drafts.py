@@ -15,6 +15,7 @@ from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.entities import entities
 from storage.entities.writing import WriteMode
 from storage.jobs import files, jobs
@@ -228,7 +229,8 @@ def _forget_check(draft: ImportDraft) -> None:
 
 def sample(draft: ImportDraft, found: DraftFile) -> Chunk:
     """Convert the first rows of a draft; raises MappingRefused."""
-    return found.sample.first(SAMPLE, found.mapping, AccountKind(draft.account.kind), timezone.now())
+    context = InputContext(timezone.now(), AccountKind(draft.account.kind))
+    return found.sample.first(SAMPLE, found.mapping, context)
 
 
 def sample_changes(draft: ImportDraft) -> list[SampleChange]:

@@ -19,6 +19,7 @@ from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.entities.writing import WriteMode
 from storage.jobs import files, jobs, local, running
 from storage.jobs.kinds import (
@@ -281,8 +282,9 @@ class ImportCheckJob(JobKind[ImportArguments, NoState]):
         run.save(Step(state, starts_over=True))
         table_import = Import(_table_or_new(run), WriteMode(run.arguments.mode), run.by)
         source = open_rows(_file(run), run.arguments.read_layout(), check=run.look)
-        kind, last, in_bytes = AccountKind(run.account.kind), START, run.arguments.unit is Unit.BYTES
-        chunks = source.chunks(run.arguments.read_mapping(), kind, table_import.began)
+        context = InputContext(table_import.began, AccountKind(run.account.kind))
+        last, in_bytes = START, run.arguments.unit is Unit.BYTES
+        chunks = source.chunks(run.arguments.read_mapping(), context)
         with Check(table_import) as check:
             for chunk in chunks:
                 rejects = check.add(chunk)
@@ -427,9 +429,9 @@ def _next_chunk(run: Run[ImportArguments], state: ImportState) -> Chunk | None:
     if opened is None or opened.position != start:  # a step was rolled back, or done by another process
         opened = _OpenFile(start)
         source = open_rows(_file(run), run.arguments.read_layout(), check=lambda: opened.look())
-        kind, now = AccountKind(run.account.kind), datetime.fromisoformat(state.began)
+        context = InputContext(datetime.fromisoformat(state.began), AccountKind(run.account.kind))
         mapping = run.arguments.read_mapping()
-        opened.chunks = source.chunks(mapping, kind, now, start, lambda: opened.size)
+        opened.chunks = source.chunks(mapping, context, start, lambda: opened.size)
     opened.size, opened.look = run.size, run.look
     chunk = next(opened.chunks, None)
     if chunk is not None:

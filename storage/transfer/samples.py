@@ -9,6 +9,7 @@ from typing import Final
 from django.utils import timezone
 
 from storage.domain.refusals import Reason, Refusal
+from storage.editing.input_context import InputContext
 from storage.models import JobFile
 from storage.tabular.content import FileRefused
 from storage.tabular.file import RowFile, Sample
@@ -56,7 +57,7 @@ def take(file: JobFile, wishes: Wishes = NO_WISHES) -> FileSample:
 def _take(file: JobFile, wishes: Wishes) -> FileSample:
     read = RowFile(file_work.opening(file), wishes, check=file_work.check_process)
     sample = read.sample()
-    proposal = sample.propose(timezone.now())
+    proposal = sample.propose(InputContext(timezone.now()))
     return FileSample(import_jobs.open_rows(file, read.layout), sample, proposal)
 
 

@@ -30,6 +30,7 @@ from storage.editing.bulk_edit import (
     read_operations,
 )
 from storage.editing.conversions import Loss
+from storage.editing.input_context import InputContext
 from tests import strategies
 from tests.examples import of_usual
 
@@ -42,7 +43,7 @@ def stored(key=KEY, kind=AccountKind.STORAGE, **properties):
 
 
 def edit(entity, *operations, kind=AccountKind.STORAGE, **options):
-    return Editor(read_operations(operations, NOW), kind, NOW, **options).edit(entity)
+    return Editor(read_operations(operations, NOW), InputContext(NOW, kind), **options).edit(entity)
 
 
 def properties(edited):

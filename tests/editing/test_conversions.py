@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from storage.domain.values.edm import STRING_LIMIT, Edm, EdmValue
 from storage.editing.conversions import Loss, convert
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import InvalidText, TextFault
 from tests.domain.test_edm import same
 from tests.strategies import values
 
-NOW = datetime(2026, 11, 20, 14, 3, 7, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 20, 14, 3, 7, tzinfo=UTC))
 GUID = "c9da6455-213d-42c9-9a79-3e9149a57833"
 BYTES = bytes.fromhex(GUID.replace("-", ""))
 SECOND = 10_000_000
@@ -51,7 +52,7 @@ CONVERTED = [
 
 @pytest.mark.parametrize(("type_", "value", "to", "expected", "loss"), CONVERTED)
 def test_converts(type_, value, to, expected, loss):
-    converted = convert(EdmValue(type_, value), to, NOW)
+    converted = convert(EdmValue(type_, value), to, CONTEXT)
     assert same(converted.value, EdmValue(to, expected))
     assert (converted.loss, converted.is_lossless) == (loss, loss is None)
 
@@ -75,15 +76,15 @@ def test_converts(type_, value, to, expected, loss):
 )
 def test_says_why_not(type_, value, to, fault):
     with pytest.raises(InvalidText) as refusal:
-        convert(EdmValue(type_, value), to, NOW)
+        convert(EdmValue(type_, value), to, CONTEXT)
     assert refusal.value.fault is fault
 
 
 @given(values, st.sampled_from(Edm))
 def test_lossless_conversions_are_reversible(value, to):
     try:
-        converted = convert(value, to, NOW)
-        back = convert(converted.value, value.type, NOW)
+        converted = convert(value, to, CONTEXT)
+        back = convert(converted.value, value.type, CONTEXT)
     except InvalidText:
         return
     if converted.is_lossless and value.type is not Edm.BINARY:

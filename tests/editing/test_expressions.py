@@ -15,6 +15,7 @@ from storage.editing.expressions.evaluation import TEXT_LIMIT, EvaluationError, 
 from storage.editing.expressions.functions import CHAINED, COALESCE, FUNCTIONS, OPERATORS
 from storage.editing.expressions.parser import DEPTH_LIMIT, LENGTH_LIMIT, parse
 from storage.editing.expressions.tree import compile, mentioned_properties
+from storage.editing.input_context import InputContext
 from tests import strategies
 from tests.live_server import ROOT
 
@@ -35,7 +36,7 @@ ENTITY = {
 
 
 def evaluate(text, entity=ENTITY, losses=None):
-    scope = Scope(entity.get, NOW)
+    scope = Scope(entity.get, InputContext(NOW))
     result = compile(parse(text, NOW))(scope)
     if losses is not None:
         losses += scope.losses
@@ -304,7 +305,7 @@ def test_an_expression_is_refused_or_has_a_value_of_a_foreseen_type(text, entity
     assert set(mentioned_properties(tree)) <= {*ENTITY, "Missing"}
     entity = entity | {name: ENTITY[name] for name in ("PartitionKey",)}
     try:
-        value = compile(tree)(Scope(entity.get, NOW))
+        value = compile(tree)(Scope(entity.get, InputContext(NOW)))
     except EvaluationError:
         return
     assert value is None or value.type in tree.types

@@ -16,7 +16,7 @@ from storage.domain.values.edm import (
     EdmValue,
     write_datetime,
 )
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import (
     FORMS,
     InvalidText,
@@ -30,7 +30,8 @@ from storage.editing.typed_text import (
 from tests.domain.test_edm import same
 from tests.strategies import FIRST_TICK, LAST_TICK, values
 
-NOW = datetime(2026, 11, 20, 14, 3, 7, 120000, tzinfo=ZoneInfo("Europe/Istanbul"))  # 11:03:07.12 UTC
+# 11:03:07.12 UTC
+CONTEXT = InputContext(datetime(2026, 11, 20, 14, 3, 7, 120000, tzinfo=ZoneInfo("Europe/Istanbul")))
 GUID = "c9da6455-213d-42c9-9a79-3e9149a57833"
 
 ACCEPTED = [
@@ -56,7 +57,7 @@ ACCEPTED = [
 
 @pytest.mark.parametrize(("type_", "text", "value"), ACCEPTED)
 def test_reads(type_, text, value):
-    assert same(read(type_, text, NOW), EdmValue(type_, value))
+    assert same(read(type_, text, CONTEXT), EdmValue(type_, value))
 
 
 TIMES = [
@@ -80,12 +81,12 @@ TIMES = [
 
 @pytest.mark.parametrize(("text", "expected"), TIMES)
 def test_reads_times_in_the_zone_of_now(text, expected):
-    value = read(Edm.DATETIME, text, NOW)
+    value = read(Edm.DATETIME, text, CONTEXT)
     assert write(value) == expected
 
 
 def test_knows_the_summer_of_a_zone():
-    there = NOW.astimezone(ZoneInfo("Europe/Berlin"))
+    there = CONTEXT.in_zone(ZoneInfo("Europe/Berlin"))
     assert write(read(Edm.DATETIME, "2026-07-01 12:00", there)) == "2026-07-01T10:00:00Z"
     assert write(read(Edm.DATETIME, "2026-12-01 12:00", there)) == "2026-12-01T11:00:00Z"
     assert write(read(Edm.DATETIME, "now", there)) == "2026-11-20T11:03:07.12Z"
@@ -105,15 +106,15 @@ def test_knows_the_summer_of_a_zone():
     ],
 )
 def test_times_are_written_in_a_zone_and_read_back(stored, zone, expected):
-    value = read(Edm.DATETIME, stored, NOW)
+    value = read(Edm.DATETIME, stored, CONTEXT)
     text = write(value, zone=ZoneInfo(zone))
     assert text == expected
-    assert read(Edm.DATETIME, text, NOW) == value
+    assert read(Edm.DATETIME, text, CONTEXT) == value
 
 
 def test_the_ends_of_time_survive_in_every_zone():
     for hours in (-12, 0, 14):
-        there = NOW.astimezone(timezone(timedelta(hours=hours)))
+        there = CONTEXT.in_zone(timezone(timedelta(hours=hours)))
         for value in (FIRST_TICK, LAST_TICK, -1):
             assert read(Edm.DATETIME, write_datetime(value), there).value == value
 
@@ -156,13 +157,13 @@ REFUSED = [
 @pytest.mark.parametrize(("type_", "text", "fault", "suggestion"), REFUSED)
 def test_refuses_and_suggests(type_, text, fault, suggestion):
     with pytest.raises(InvalidText) as refusal:
-        read(type_, text, NOW)
+        read(type_, text, CONTEXT)
     assert (refusal.value.fault, refusal.value.suggestion) == (fault, suggestion)
 
 
 def test_cosmos_accounts_have_wider_limits():
     def value(type_, text, form=None):
-        return read(type_, text, NOW, form, AccountKind.COSMOS).value
+        return read(type_, text, InputContext.of_any_account(CONTEXT.now), form).value
 
     assert value(Edm.DATETIME, "0001-01-01T00:00:00Z") == FIRST_COSMOS_TICK
     assert value(Edm.DATETIME, "0001-01-01 02:00+02:00") == FIRST_COSMOS_TICK
@@ -192,14 +193,14 @@ def test_cosmos_accounts_have_wider_limits():
 )
 def test_points_at_the_character(type_, form, text, fault, position):
     with pytest.raises(InvalidText) as refusal:
-        read(type_, text, NOW, form)
+        read(type_, text, CONTEXT, form)
     assert (refusal.value.fault, refusal.value.position) == (fault, position)
 
 
 @pytest.mark.parametrize("text", ["aGVsbG8=", "aGVs\nbG8", " aGVsbG8= "])
 def test_reads_base64_with_and_without_padding(text):
-    assert read(Edm.BINARY, text, NOW, TextForm.BASE64).value == b"hello"
-    assert read(Edm.BINARY, "-_8", NOW, TextForm.BASE64).value == b"\xfb\xff"
+    assert read(Edm.BINARY, text, CONTEXT, TextForm.BASE64).value == b"hello"
+    assert read(Edm.BINARY, "-_8", CONTEXT, TextForm.BASE64).value == b"\xfb\xff"
 
 
 @pytest.mark.parametrize(
@@ -218,15 +219,15 @@ def test_reads_base64_with_and_without_padding(text):
     ],
 )
 def test_reports_a_different_stored_spelling(type_, text, expected):
-    assert stored_text(read(type_, text, NOW), text) == expected
+    assert stored_text(read(type_, text, CONTEXT), text) == expected
 
 
 @given(values)
 def test_every_capable_form_round_trips(value):
-    assert same(read(value.type, write(value, field_form(value)), NOW, field_form(value)), value)
+    assert same(read(value.type, write(value, field_form(value)), CONTEXT, field_form(value)), value)
     for form in FORMS.get(value.type, ()):
         with suppress(InvalidText):  # bytes that are not UTF-8, halves of characters
-            assert same(read(value.type, write(value, form), NOW, form), value)
+            assert same(read(value.type, write(value, form), CONTEXT, form), value)
 
 
 def test_escapes_only_characters_lost_in_fields():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from console.grid.formats import ExportFormat, write
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.values.edm import Edm
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular.pasted import PasteOptions, read
 from tests.domain.test_edm import same
 from tests.examples import of_usual
@@ -31,7 +31,7 @@ def stored(entity):
 
 def pasted(format_, entity):
     file = "".join(write(format_, [[stored(entity)]], list(entity.properties)))
-    return read(file, PasteOptions(), AccountKind.STORAGE, NOW, 1)
+    return read(file, PasteOptions(), InputContext(NOW), 1)
 
 
 def check(pasted_rows, entity):

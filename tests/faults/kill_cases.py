@@ -37,6 +37,7 @@ from storage.domain.service_properties.properties import Logging
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.entities import edits, entities
 from storage.entities.writing import WriteMode
 from storage.history.changes import ChangeFilter
@@ -269,7 +270,7 @@ KEYS = ColumnMapping("{PartitionKey}", "{RowKey}")
 
 def import_rows():
     file = RowFile(lambda: io.BytesIO(ROWS.encode()))
-    chunks = file.chunks(KEYS, AccountKind.STORAGE, timezone.now())
+    chunks = file.chunks(KEYS, InputContext(timezone.now()))
     import_jobs.run(Import(tables.get(find("shop"), "customers"), WriteMode.REPLACE, ADA), chunks)
 
 

@@ -189,6 +189,11 @@ def test_conditions_become_a_filter(ask, folk):
             condition("Timestamp", "in-the-last", "Edm.DateTime", "3", unit="d"),
             "Timestamp ge datetime'{{now-3d}}'",
         ),
+        # a filter may have the times of a Cosmos DB account, in all accounts
+        (
+            condition("Since", "lt", "Edm.DateTime", "0001-06-01T00:00:00Z"),
+            "Since lt datetime'0001-06-01T00:00:00Z'",
+        ),
         # another property brings its own type, which has other operators
         (condition("Big", "starts-with", "Edm.String", "5", was=""), "Big eq 5L"),
         # input that our forms never send

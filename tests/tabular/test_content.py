@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from storage.domain.refusals import Reason
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular import content as contents
 from storage.tabular import file as files
 from storage.tabular import layout as layouts
@@ -19,7 +19,7 @@ from storage.tabular.file import RowFile
 from storage.tabular.layout import FileFormat, Wishes
 from storage.tabular.mapping import ColumnMapping
 
-NOW = datetime(2026, 11, 28, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 28, tzinfo=UTC))
 MAPPING = ColumnMapping("{PartitionKey}", "{RowKey}")
 HEADER = b"PartitionKey,RowKey,name\n"
 ROWS = b"".join(b"p,%d,x\n" % number for number in range(2000))
@@ -67,7 +67,7 @@ def file_of(data, wishes=None, check=lambda: None):
 
 
 def read_all(file):
-    return sum(chunk.rows for chunk in file.chunks(MAPPING, AccountKind.STORAGE, NOW))
+    return sum(chunk.rows for chunk in file.chunks(MAPPING, CONTEXT))
 
 
 class Counting:
@@ -145,10 +145,10 @@ def test_rows_may_be_far_apart_up_to_a_limit():
     """A job resumes by reading again, so that no chunk may be without rows."""
     apart = packed(HEADER, b"p,1,x\n" + BLANK_LINES, 40)
     file = file_of(apart)
-    first = next(file.chunks(MAPPING, AccountKind.STORAGE, NOW))
-    rest = file.chunks(MAPPING, AccountKind.STORAGE, NOW, first.position)
+    first = next(file.chunks(MAPPING, CONTEXT))
+    rest = file.chunks(MAPPING, CONTEXT, first.position)
     assert 0 < first.rows < 40 == first.rows + sum(chunk.rows for chunk in rest)
-    chunks = file_of(packed(HEADER + ROWS, BLANK_LINES, 40)).chunks(MAPPING, AccountKind.STORAGE, NOW)
+    chunks = file_of(packed(HEADER + ROWS, BLANK_LINES, 40)).chunks(MAPPING, CONTEXT)
     assert [next(chunks).rows for _ in range(2)] == [1000, 1000]
     with pytest.raises(FileRefused, match="after line 2001"):
         next(chunks)
@@ -157,7 +157,7 @@ def test_rows_may_be_far_apart_up_to_a_limit():
 def test_a_chunk_is_bounded_by_what_was_read_for_it():
     """Rows that are rejected are kept as they are, and so may take much memory."""
     long = packed(b"", b'{"PartitionKey": 1,"' + b"x" * MEBIBYTE + b"\n", 50)
-    chunks = file_of(long, Wishes(format=FileFormat.NDJSON)).chunks(MAPPING, AccountKind.STORAGE, NOW)
+    chunks = file_of(long, Wishes(format=FileFormat.NDJSON)).chunks(MAPPING, CONTEXT)
     assert [(len(it.rejects), it.rows) for it in chunks] == [(16, 16), (16, 16), (16, 16), (2, 2)]
 
 

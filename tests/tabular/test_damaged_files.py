@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular.encodings import ENCODINGS
 from storage.tabular.file import RowFile
 from storage.tabular.layout import MOST_COLUMNS, FileRefused, Wishes
 from storage.tabular.mapping import ColumnMapping
 from tests.examples import of_usual
 
-NOW = datetime(2026, 11, 28, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 28, tzinfo=UTC))
 MAPPING = ColumnMapping("{PartitionKey}", "{RowKey}")
 CSV = "PartitionKey,RowKey,name,n\r\n" + "".join(f'p,{number},"Ayşe, é",{number}\r\n' for number in range(40))
 ROWS = [{"PartitionKey": "p", "RowKey": str(number), "name": "Ayşe é", "n": number} for number in range(40)]
@@ -72,8 +72,8 @@ def read(data, wishes=None):
     """Read all of a file as an import does; returns whether that was possible."""
     try:
         file = RowFile(lambda: io.BytesIO(data), wishes or Wishes())
-        file.propose(NOW)
-        for chunk in file.chunks(MAPPING, AccountKind.STORAGE, NOW):
+        file.propose(CONTEXT)
+        for chunk in file.chunks(MAPPING, CONTEXT):
             assert len(chunk.entities) + len(chunk.rejects) == chunk.rows
     except FileRefused:
         return False

@@ -11,6 +11,7 @@ from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.editing.guessing import GuessReason
+from storage.editing.input_context import InputContext
 from storage.tabular import proposals
 from storage.tabular.file import RowFile
 from storage.tabular.layout import Wishes
@@ -19,6 +20,7 @@ from storage.tabular.rejects import Fault, RejectGroup, RejectGroups, RejectWrit
 from storage.tabular.report import FileReport, ValueChange
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
+CONTEXT = InputContext(NOW)
 
 
 def file_of(data):
@@ -29,8 +31,8 @@ def file_of(data):
 def convert(data, mapping=None, kind=AccountKind.STORAGE, **keys):
     """Return the entities and rejects of a file, and its mapping."""
     file = file_of(data)
-    mapping = mapping or proposals.complete(file.propose(NOW), **keys)
-    chunks = list(file.chunks(mapping, kind, NOW))
+    mapping = mapping or proposals.complete(file.propose(CONTEXT), **keys)
+    chunks = list(file.chunks(mapping, InputContext(NOW, kind)))
     entities = [entity for chunk in chunks for _, entity in chunk.entities]
     return entities, [reject for chunk in chunks for reject in chunk.rejects], mapping
 
@@ -42,7 +44,7 @@ def test_guesses_lose_nothing_and_say_why():
         "2026-11-26T01:02:03.1234567Z,true,c9da6455-213d-42c9-9a79-3e9149a57833,1,\n"
         "p,2,17,1,1,1e400,0.5,2026-11-27,2026-11-26T01:02:03+02:00,False,C9DA6455-213D-42C9-9A79-3E9149A57834,x,\n"
     )
-    proposal = file_of(data).propose(NOW)
+    proposal = file_of(data).propose(CONTEXT)
     assert {it.column.target: (it.column.type, it.reason) for it in proposal.columns} == {
         "zip": (Edm.STRING, GuessReason.LEADING_ZEROS),
         "big": (Edm.INT64, GuessReason.FITS),
@@ -116,7 +118,7 @@ PEOPLE = "tenant,id,age,note\nse,1,36,x\ntr,2/3,n/a,\nde,3,4x,y\n,4,5,z\n"
 
 def test_keys_are_composed_and_repairs_bring_rows_in():
     keys = {"partition_key": "{tenant}", "row_key": "{tenant}-{id}"}
-    mapping = proposals.complete(file_of(PEOPLE).propose(NOW), **keys)
+    mapping = proposals.complete(file_of(PEOPLE).propose(CONTEXT), **keys)
     mapping = mapping.with_column(Column("age", "Age", Edm.INT32))
     entities, rejects, _ = convert(PEOPLE, mapping)
     assert [entity.key for entity in entities] == [("se", "se-1"), ("", "-4")]
@@ -172,7 +174,7 @@ def test_a_column_whose_later_numbers_are_of_a_wider_type_gets_it():
     ],
 )
 def test_times_with_a_zone_have_one(text, type_, reason):
-    proposal = file_of(f"PartitionKey,RowKey,at\np,1,{text}\n").propose(NOW)
+    proposal = file_of(f"PartitionKey,RowKey,at\np,1,{text}\n").propose(CONTEXT)
     [column] = proposal.columns
     assert (column.column.type, column.reason) == (type_, reason)
     [entity], _, _ = convert(f"PartitionKey,RowKey,at\np,1,{text}\n")
@@ -201,12 +203,12 @@ def test_later_numbers_of_other_types_are_reported():
         row |= {"PartitionKey": "q", "RowKey": str(number)}
     text = "\n".join(json.dumps(it).replace("Infinity", "0.25") for it in rows)
     file = file_of(text)
-    proposal = file.propose(NOW)
+    proposal = file.propose(CONTEXT)
     mapping = proposal.mapping
 
     def report_of(mapping):
         report = FileReport()
-        for chunk in file.chunks(mapping, AccountKind.STORAGE, NOW):
+        for chunk in file.chunks(mapping, CONTEXT):
             assert not chunk.rejects
             report.add(chunk.report)
         return {(it.column, it.change, it.number, tuple(it.examples)) for it in report.values}
@@ -295,7 +297,7 @@ def test_times_without_a_zone_get_the_one_of_the_mapping():
         "p,2,2026-07-15,2026-07-15T14:30:00.1234567,2026-01-15T12:00:00+03:00\n"
     )
     file = file_of(data)
-    proposal = file.propose(NOW)
+    proposal = file.propose(CONTEXT)
     plain = proposals.complete(proposal)
     assert {plain.column(it).type for it in ("day", "at")} == {Edm.STRING}
     zoned = proposals.in_zone(proposal, plain, "Europe/Stockholm")

@@ -12,7 +12,7 @@ from hypothesis import given
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular import excel, proposals
 from storage.tabular.file import RowFile
 from storage.tabular.layout import FileFormat, FileRefused, Wishes
@@ -25,7 +25,7 @@ from tests.examples import of_usual
 from tests.tabular.test_round_trip import check, entities, stored
 
 openpyxl = pytest.importorskip("openpyxl")
-NOW = datetime(2026, 11, 28, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 28, tzinfo=UTC))
 
 
 def workbook_of(*rows, **others):
@@ -50,9 +50,9 @@ def open_file(data, **wishes):
 def read(data, **wishes):
     """Return the chunk of a workbook with the proposed mapping."""
     file = open_file(data, **wishes)
-    proposal = file.propose(NOW)
+    proposal = file.propose(CONTEXT)
     mapping = proposals.complete(proposal, proposal.mapping.partition_key, proposal.mapping.row_key)
-    [chunk] = file.chunks(mapping, AccountKind.STORAGE, NOW)
+    [chunk] = file.chunks(mapping, CONTEXT)
     return chunk
 
 
@@ -89,7 +89,7 @@ def test_cells_have_their_types():
 def test_only_columns_that_suit_keys_are_proposed():
     head = ("Active", "City", "Customer no", "Amount")
     rows = [(number % 2 == 0, f"c{number % 3}", f"K{number}", number / 4) for number in range(30)]
-    proposal = open_file(workbook_of(head, *rows)).propose(NOW)
+    proposal = open_file(workbook_of(head, *rows)).propose(CONTEXT)
     assert {it.partition_key for it in proposal.keys.proposals} == {"{City}"}
     assert proposals.with_likely_keys(proposal).row_key == "{Customer no}"
 
@@ -97,8 +97,8 @@ def test_only_columns_that_suit_keys_are_proposed():
 def test_times_are_in_the_zone_of_the_mapping():
     data = workbook_of(("PartitionKey", "RowKey", "At"), ("p", 1, datetime.fromisoformat("2026-07-01 12:00")))
     file = open_file(data)
-    mapping = proposals.in_zone(file.propose(NOW), file.propose(NOW).mapping, "Europe/Istanbul")
-    [chunk] = file.chunks(mapping, AccountKind.STORAGE, NOW)
+    mapping = proposals.in_zone(file.propose(CONTEXT), file.propose(CONTEXT).mapping, "Europe/Istanbul")
+    [chunk] = file.chunks(mapping, CONTEXT)
     expected = EdmValue(Edm.DATETIME, read_datetime("2026-07-01T09:00:00Z"))
     assert chunk.entities[0][1].properties == {"At": expected}
 
@@ -115,7 +115,7 @@ def test_a_sheet_is_chosen_and_a_formula_has_its_stored_value():
     data = workbook_of(("a", "b"), (1, 2), Second=[HEAD[:3], ("p", "1", "x")])
     file = open_file(data)
     assert (file.layout.sheet, file.layout.sheets) == ("First", ("First", "Second"))
-    assert open_file(data, sheet="Second").propose(NOW).names == HEAD[:3]
+    assert open_file(data, sheet="Second").propose(CONTEXT).names == HEAD[:3]
     assert reason_of(data, sheet="Third") is Reason.FILE_ROWS_NO_SHEET
     with_formula = change(data, "xl/worksheets/sheet1.xml", b"<v>2</v>", b"<f>A2+1</f><v>2</v>")
     assert [row.fields for row in open_file(with_formula).sample().rows] == [{"a": 1, "b": 2}]
@@ -124,14 +124,14 @@ def test_a_sheet_is_chosen_and_a_formula_has_its_stored_value():
 def test_a_formula_without_a_stored_value_does_not_fit():
     rows = ("p", "1", "=B2&1", "=1+1"), ("p", "=B2&1", 5, None)
     file = open_file(workbook_of((*HEAD[:3], "Total"), *rows))
-    mapping = file.propose(NOW).mapping
-    [chunk] = file.chunks(mapping, AccountKind.STORAGE, NOW)
+    mapping = file.propose(CONTEXT).mapping
+    [chunk] = file.chunks(mapping, CONTEXT)
     misfits = [(it.row.line, it.fault, it.column, it.text) for it in chunk.rejects]
     assert misfits == [(2, Fault.NOT_COMPUTED, "Name", "=B2&1"), (3, Fault.NOT_COMPUTED, "RowKey", "=B2&1")]
     assert b'"Total": "=1+1"' in RejectWriter(file.layout).write(chunk.rejects)
     as_it_likes = {"Name": OnMisfit.STRING, "Total": OnMisfit.UNSET}
     columns = (replace(it, on_misfit=as_it_likes[it.source]) for it in mapping.columns)
-    [chunk] = file.chunks(replace(mapping, columns=tuple(columns)), AccountKind.STORAGE, NOW)
+    [chunk] = file.chunks(replace(mapping, columns=tuple(columns)), CONTEXT)
     assert chunk.entities[0][1].properties == {"Name": EdmValue(Edm.STRING, "=B2&1")}
     assert {(it.column, it.change) for it in chunk.report.values} == {
         ("Name", ValueChange.STRING),

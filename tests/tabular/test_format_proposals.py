@@ -8,16 +8,17 @@ import pytest
 
 from storage.domain.values.edm import Edm
 from storage.editing.guessing import GuessReason
+from storage.editing.input_context import InputContext
 from storage.tabular.file import RowFile
 from storage.tabular.layout import Wishes
 
-NOW = datetime(2026, 11, 28, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 28, tzinfo=UTC))
 CERTAIN, POSSIBLE, PARTIAL, ALTERNATIVE = "certain", "possible", "partial", "alternative"
 
 
 def propose(text):
     data = text if isinstance(text, bytes) else text.encode()
-    proposal = RowFile(lambda: io.BytesIO(data), Wishes()).propose(NOW)
+    proposal = RowFile(lambda: io.BytesIO(data), Wishes()).propose(CONTEXT)
     return {it.column.source: it for it in proposal.columns}
 
 

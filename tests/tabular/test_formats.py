@@ -9,13 +9,13 @@ import pytest
 
 from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular.file import RowFile
 from storage.tabular.layout import Wishes
 from storage.tabular.mapping import Column, ColumnMapping, Empty, MappingRefused, OnMisfit
 from storage.tabular.rejects import Fault, Reject, RejectGroup, RejectGroups, Repair, repair
 
-NOW = datetime(2026, 11, 26, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 26, tzinfo=UTC))
 KEYS = {"partition_key": "{Filiale}", "row_key": "{Beleg}"}
 GERMAN = """Filiale;Beleg;Betrag;Menge;Datum;Aktiv
 Köln;1001;1.234,56;1.200;28.11.2026;WAHR
@@ -32,7 +32,7 @@ COLUMNS = [
 
 def convert(text, mapping):
     file = RowFile(lambda: io.BytesIO(text.encode()), Wishes())
-    chunks = list(file.chunks(mapping, AccountKind.STORAGE, NOW))
+    chunks = list(file.chunks(mapping, CONTEXT))
     entities = [dict(entity.properties) for chunk in chunks for _, entity in chunk.entities]
     return entities, [reject for chunk in chunks for reject in chunk.rejects]
 

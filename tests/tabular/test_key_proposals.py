@@ -5,18 +5,19 @@ from datetime import UTC, datetime
 
 import pytest
 
+from storage.editing.input_context import InputContext
 from storage.tabular import proposals
 from storage.tabular.file import RowFile
 from storage.tabular.key_proposals import KeySample, NoteKind, assess
 from storage.tabular.layout import Wishes
 from storage.tabular.mapping import MappingRefused
 
-NOW = datetime(2026, 11, 28, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 28, tzinfo=UTC))
 
 
 def propose(header, row, number=175):
     text = "\n".join((header, *(",".join(map(str, row(place))) for place in range(number)))) + "\n"
-    return RowFile(lambda: io.BytesIO(text.encode()), Wishes()).propose(NOW)
+    return RowFile(lambda: io.BytesIO(text.encode()), Wishes()).propose(CONTEXT)
 
 
 def pairs(proposal):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from storage.domain.refusals import Refused
 from storage.domain.values import edm
 from storage.domain.values.edm import Edm
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular import pasted, proposals
 from storage.tabular.file import RowFile
 from storage.tabular.layout import FileFormat, Wishes
@@ -32,7 +32,7 @@ from storage.tabular.report import EXAMPLES, ColumnUse, FileReport
 from storage.tabular.writing import value_text
 from tests.examples import of_usual
 
-NOW = datetime(2026, 11, 28, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 28, tzinfo=UTC))
 
 # columns
 
@@ -113,7 +113,7 @@ class Read:
 def read(data, wishes, on_misfit=OnMisfit.REJECT, sampled=1000):
     """Import a file; the mapping is proposed after a look at so many rows."""
     file = RowFile(lambda: io.BytesIO(data), wishes)
-    proposal = proposals.propose(file.layout, file.sample().rows[:sampled], NOW)
+    proposal = proposals.propose(file.layout, file.sample().rows[:sampled], CONTEXT)
     keys = {
         name: "" if getattr(proposal.mapping, name) else default
         for name, default in (("partition_key", "p"), ("row_key", "{#row}"))
@@ -123,7 +123,7 @@ def read(data, wishes, on_misfit=OnMisfit.REJECT, sampled=1000):
         mapping = replace(mapping, columns=tuple(replace(it, on_misfit=on_misfit) for it in mapping.columns))
     mapping.check(proposal.names)
     report, entities, rejected = FileReport(), {}, {}
-    for chunk in file.chunks(mapping, AccountKind.STORAGE, NOW, most=lambda: 3):
+    for chunk in file.chunks(mapping, CONTEXT, most=lambda: 3):
         report.add(FileReport.load(json.loads(json.dumps(chunk.report.dump()))))
         entities.update({row.line: entity for row, entity in chunk.entities})
         rejected.update({reject.row.line: reject for reject in chunk.rejects})
@@ -261,7 +261,7 @@ def test_pasted_text(file):
     data, _delimiter = file
     options = PasteOptions(known={"n": Edm.INT64, "big": Edm.DOUBLE, "text": Edm.DATETIME})
     try:
-        result = pasted.read(data, options, AccountKind.STORAGE, NOW, 1000)
+        result = pasted.read(data, options, CONTEXT, 1000)
     except Refused:
         return  # with the reason; so is a text whose delimiter is not clear
     entities = {row.line: row.entity for row in result.rows}

@@ -8,6 +8,7 @@ import pytest
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.editing.typed_text import TextFault
 from storage.tabular import pasted
 from storage.tabular.pasted import PasteOptions, TooManyRows, TypeSource
@@ -19,7 +20,7 @@ NONE = PasteOptions()
 
 
 def read(text, options=NONE, now=NOW, kind=AccountKind.STORAGE):
-    return pasted.read(text, options, kind, now, 1000)
+    return pasted.read(text, options, InputContext(now, kind), 1000)
 
 
 def only(text, wishes=NONE):
@@ -84,6 +85,12 @@ def test_a_column_keeps_the_type_that_the_table_knows_or_somebody_chooses():
     # a missing type is the last one of its column
     typed = read("PartitionKey,RowKey,A,A@type\np,1,5,Int64\np,2,6,\n")
     assert typed.rows[1].entity.properties["A"] == EdmValue(Edm.INT64, 6)
+
+
+def test_types_are_guessed_within_the_limits_of_the_account():
+    text = "PartitionKey,RowKey,At\np,r,0001-06-01T00:00:00Z\n"
+    assert read(text).columns[0].type is Edm.STRING
+    assert read(text, kind=AccountKind.COSMOS).columns[0].type is Edm.DATETIME
 
 
 @pytest.mark.parametrize("prefix", ["", "Edm.", "edm."])

@@ -10,7 +10,7 @@ import pytest
 
 from storage.domain.values import edm
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular import proposals
 from storage.tabular.file import RowFile
 from storage.tabular.layout import FileRefused, Wishes
@@ -18,7 +18,7 @@ from storage.tabular.mapping import Column, ColumnMapping, MappingRefused, OnMis
 from storage.tabular.rejects import Fault, RejectGroups, RejectWriter, Repair, describe, repair
 from storage.tabular.report import ColumnUse, FileReport
 
-NOW = datetime(2026, 11, 28, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 28, tzinfo=UTC))
 
 
 class Read:
@@ -27,10 +27,10 @@ class Read:
     def __init__(self, data, mapping=None, *, most=1000, **keys):
         data = data.encode(errors="surrogatepass") if isinstance(data, str) else data
         file = RowFile(lambda: io.BytesIO(data), Wishes())
-        self.proposal = file.propose(NOW)
+        self.proposal = file.propose(CONTEXT)
         self.mapping = mapping or proposals.complete(self.proposal, **keys)
         self.mapping.check(self.proposal.names)
-        self.chunks = list(file.chunks(self.mapping, AccountKind.STORAGE, NOW, most=lambda: most))
+        self.chunks = list(file.chunks(self.mapping, CONTEXT, most=lambda: most))
         self.entities = [entity for chunk in self.chunks for _, entity in chunk.entities]
         self.rejects = [reject for chunk in self.chunks for reject in chunk.rejects]
         self.report = FileReport()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular import parquet, proposals, writing
 from storage.tabular.file import RowFile
 from storage.tabular.formulas import escape_formula, unescape_formula
@@ -23,7 +23,7 @@ from tests.domain.test_edm import same
 from tests.examples import of_usual
 from tests.strategies import keys, properties, texts
 
-NOW = datetime(2026, 11, 26, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 26, tzinfo=UTC))
 KEYS = {"partition_key": "{PartitionKey}", "row_key": "{RowKey}"}
 entities = st.lists(st.builds(Entity, st.builds(EntityKey, keys, keys), properties), min_size=1, max_size=4)
 
@@ -36,9 +36,9 @@ def stored(entity):
 def check(data, expected, format_, **mapping):
     chosen = FileFormat.CSV if "csv" in format_ else FileFormat(format_)
     file = RowFile(lambda: io.BytesIO(data), Wishes(format=chosen, encoding="utf-8", delimiter=","))
-    proposed = replace(proposals.complete(file.propose(NOW)), **mapping)
+    proposed = replace(proposals.complete(file.propose(CONTEXT)), **mapping)
     for chosen_mapping in (ColumnMapping(**KEYS, **mapping), proposed):
-        check_entities(file.chunks(chosen_mapping, AccountKind.STORAGE, NOW), expected)
+        check_entities(file.chunks(chosen_mapping, CONTEXT), expected)
 
 
 def check_entities(read_chunks, expected):

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import pytest
 
 from storage.domain.values.edm import Edm
-from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.tabular import proposals
 from storage.tabular.file import RowFile
 from storage.tabular.format_proposals import Certainty
 from tests.tabular import spreadsheets
 
-NOW = datetime(2026, 11, 28, tzinfo=UTC)
+CONTEXT = InputContext(datetime(2026, 11, 28, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("make", spreadsheets.ALL)
@@ -22,7 +22,7 @@ def test_the_first_proposals_for_a_spreadsheet_are_right(make):
     file = RowFile(lambda: io.BytesIO(sheet.content))
     assert (file.layout.encoding, file.layout.delimiter) == (sheet.encoding, sheet.delimiter)
 
-    proposal = file.propose(NOW)
+    proposal = file.propose(CONTEXT)
     best = proposal.keys.proposals[0]
     assert (best.partition_key, best.row_key) == sheet.keys
     mapping = proposals.complete(proposal, *sheet.keys)
@@ -41,7 +41,7 @@ def test_the_first_proposals_for_a_spreadsheet_are_right(make):
         else it
         for it in mapping.columns
     )
-    [chunk] = file.chunks(replace(mapping, columns=tuple(columns)), AccountKind.STORAGE, NOW)
+    [chunk] = file.chunks(replace(mapping, columns=tuple(columns)), CONTEXT)
     assert (chunk.rows, chunk.report.blank_rows, chunk.rejects) == (41, 1, [])
     types = {name: value.type for name, value in chunk.entities[0][1].properties.items()}
     expected = {name: Edm(f"Edm.{it.split()[0]}") for name, it in sheet.readings.items()}
@@ -52,7 +52,7 @@ def test_the_first_proposals_for_a_spreadsheet_are_right(make):
 def test_names_in_another_spelling_are_keys_only_together():
     def keys(*names):
         text = "\n".join((",".join(names), *(",".join(f"{name}{row}" for name in names) for row in range(3))))
-        return proposals.with_likely_keys(RowFile(lambda: io.BytesIO(text.encode())).propose(NOW))
+        return proposals.with_likely_keys(RowFile(lambda: io.BytesIO(text.encode())).propose(CONTEXT))
 
     both = keys("partitionKey", "rowKey", "v")
     assert (both.partition_key, both.row_key) == ("{partitionKey}", "{rowKey}")

@@ -11,6 +11,7 @@ from storage.accounts import accounts
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.errors import ServerBusy
 from storage.domain.filters.query import EntityQuery
+from storage.editing.input_context import InputContext
 from storage.entities import entities
 from storage.entities.writing import WriteMode
 from storage.jobs import files, jobs, kinds, pacing, process_end, running
@@ -44,7 +45,7 @@ def start(table, content, kind=IMPORT_JOB):
     file = files.create("people.csv", account=table.account, by=ADA)
     files.upload(file, [content])
     rows = open_rows(file)
-    mapping = proposals.complete(rows.propose(timezone.now()), "p", "{id}")
+    mapping = proposals.complete(rows.propose(InputContext(timezone.now())), "p", "{id}")
     arguments = arguments_for(file, rows, mapping, WriteMode.INSERT)
     return jobs.start(kind, arguments, account=table.account, table=table, files=[file], by=ADA)
 

@@ -8,6 +8,7 @@ from django.http import QueryDict
 from django.utils.http import urlencode
 
 from console.transfer.keys import read_keys
+from storage.editing.input_context import InputContext
 from storage.tabular.file import RowFile
 from storage.tabular.layout import Wishes
 from storage.tabular.mapping import MappingRefused
@@ -15,7 +16,7 @@ from storage.tabular.mapping import MappingRefused
 
 def test_presses_add_columns_and_take_them_out():
     file = RowFile(lambda: io.BytesIO(b"a,b{c,d\n1,2,3\n1,5,6\n"), Wishes())
-    proposal = file.propose(datetime(2026, 11, 28, tzinfo=UTC))
+    proposal = file.propose(InputContext(datetime(2026, 11, 28, tzinfo=UTC)))
     mapping = proposal.mapping
 
     def press(**sent):

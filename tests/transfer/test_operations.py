@@ -14,6 +14,7 @@ from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
+from storage.editing.input_context import InputContext
 from storage.entities import entities, writing
 from storage.entities.writing import WriteMode
 from storage.history import changes
@@ -49,7 +50,7 @@ def few_at_once(monkeypatch):
 
 
 def chunks(text, kind=AccountKind.STORAGE, **start):
-    return RowFile(lambda: io.BytesIO(text.encode())).chunks(MAPPING, kind, NOW, **start)
+    return RowFile(lambda: io.BytesIO(text.encode())).chunks(MAPPING, InputContext(NOW, kind), **start)
 
 
 def csv(*found):

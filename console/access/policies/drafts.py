@@ -25,6 +25,7 @@ from storage.domain.access.policies import (
 )
 from storage.domain.values import edm
 from storage.editing import typed_times
+from storage.editing.input_context import InputContext
 from storage.editing.invalid_text import InvalidText
 
 NEW: Final = SignedIdentifier("")
@@ -113,7 +114,7 @@ def _read_time(text: str, stored: str | None, now: datetime) -> str | None:
     if not text:
         return None
     try:
-        return read_instant(edm.write_datetime(typed_times.read(text, now)))
+        return read_instant(edm.write_datetime(typed_times.read(text, InputContext(now))))
     except InvalidText:
         return text
 

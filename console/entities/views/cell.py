@@ -20,7 +20,6 @@ from console.grid.grid import ShownGrid
 from console.site import toasts
 from console.site.access import table_required
 from console.site.responses import render_part, wants_part
-from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
 from storage.domain.values.edm import EdmValue
 from storage.editing import typed_text
@@ -57,8 +56,8 @@ def save(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
     edit = CellEdit(request, table, _draft(request.POST))
     draft = edit.draft
     if draft.action == "retype":  # without JavaScript, a button changes the type
-        return _show(edit, retype(draft, request.POST, local_now(), edit.kind))
-    value, note = draft.read(edit.stored_value, local_now(), edit.kind)
+        return _show(edit, retype(draft, request.POST, edit.input_context))
+    value, note = draft.read(edit.stored_value, edit.input_context)
     if draft.action == "remove" or edit.is_as_it_was:
         value = None
     elif value is None:
@@ -87,10 +86,10 @@ def check(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
     edit = CellEdit(request, table, _draft(request.POST))
     draft = edit.draft
     if draft.action == "retype":
-        return _show(edit, retype(draft, request.POST, local_now(), edit.kind))
+        return _show(edit, retype(draft, request.POST, edit.input_context))
     was = edit.stored_value
     context = {
-        "note": draft.read(was, local_now(), edit.kind)[1],
+        "note": draft.read(was, edit.input_context)[1],
         "agreed": draft.is_agreed,
         "typed": draft.typed,
         "is_set": was is not None,

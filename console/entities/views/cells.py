@@ -13,11 +13,10 @@ from console.grid.cells import draw_or_absent
 from console.site import toasts
 from console.site.access import table_required
 from console.site.responses import render_page, render_part, wants_part
-from console.site.typed_text import field_text, local_now
+from console.site.typed_text import field_text, input_context
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Change
 from storage.domain.entities.entity import EntityKey
-from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 
 SAVED = 204  # the page drops its staged changes and reloads
@@ -32,9 +31,8 @@ def change(request: HttpRequest, table: Table) -> HttpResponse:
     """Change the ``cells`` by the ``action`` fill, clear or paste (of ``text``), all or none."""
     cells = cell_changes.read_range(table, request.POST.get("cells", ""))
     text = field_text(request.POST.get("text", ""))
-    kind = AccountKind(table.account.kind)
     try:
-        changes = cells.change(request.POST.get("action", ""), text, local_now(), kind)
+        changes = cells.change(request.POST.get("action", ""), text, input_context(table.account))
     except ValidationError as refusal:
         return _refuse(request, str(refusal.message))
     if "stage" in request.POST or not changes:
@@ -83,9 +81,7 @@ def _answer(request: HttpRequest, changes: list[CellChange], status: int = 200) 
 @table_required(Capability.WRITE)
 def review(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the staged changes, or apply them with ``apply``, all or none."""
-    kept = cell_changes.read_kept(
-        request.POST.get("changes", ""), local_now(), AccountKind(table.account.kind)
-    )
+    kept = cell_changes.read_kept(request.POST.get("changes", ""), input_context(table.account))
     if "apply" not in request.POST or not kept:
         return _show(request, table, kept, {})
     changes = cell_changes.changes_of(table, kept)

@@ -25,7 +25,7 @@ from console.site.access import AS_OF, account_context, account_required, role_o
 from console.site.refusals import describe_refusal
 from console.site.responses import render_page, see_other, wants_part
 from console.site.toasts import notify_error, notify_success
-from console.site.typed_text import local_now
+from console.site.typed_text import input_context
 from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability, may
 from storage.domain.entities.changes import Delete, Update
@@ -147,7 +147,7 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
         return _delete(request, target)
     if action in conflict.ACTIONS:
         return conflict.settle_conflict(request, target, action)
-    draft = read_draft(request, _before(request, target), target.key, local_now(), target.kind)
+    draft = read_draft(request, _before(request, target), target.key, input_context(table.account))
     if action == "add":
         return render(request, target, draft.with_blank_row())
     if action == "draft":  # a draft that a browser kept over a reload
@@ -245,7 +245,9 @@ def row(request: HttpRequest, table: Table) -> HttpResponse:
     before = read_signed_entity(table, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
     target = EntityTarget(table, EntityKey("", ""))
-    property_row = entity_form.read_property_row(request.POST, request.FILES, base, local_now(), target.kind)
+    property_row = entity_form.read_property_row(
+        request.POST, request.FILES, base, input_context(table.account)
+    )
     if property_row is None:
         raise Http404
     context = pages.draft_context(target, EntityDraft(None, target.key, rows=[property_row]), in_drawer=True)

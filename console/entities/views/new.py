@@ -18,7 +18,7 @@ from console.grid.property_order import order_properties
 from console.site.access import table_required
 from console.site.responses import render_page, see_other, wants_part
 from console.site.toasts import notify_success
-from console.site.typed_text import local_now
+from console.site.typed_text import input_context
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import KEY_PROPERTIES, Entity, EntityKey, write_stored
@@ -126,7 +126,7 @@ def _begin(request: HttpRequest, target: EntityTarget) -> HttpResponse:
 
 def _draft(request: HttpRequest, target: EntityTarget) -> EntityDraft:
     before = read_signed_entity(target.table, request.POST.get("opened", ""))
-    draft = read_draft(request, before, target.key, local_now(), target.kind)
+    draft = read_draft(request, before, target.key, input_context(target.table.account))
     if draft.tab == "json" and draft.properties is not None:
         # the keys of a new entity come from the text
         problems = [problem for problem in draft.problems if problem.about]

@@ -17,11 +17,10 @@ from console.grid.tabular import ReportView
 from console.site import toasts
 from console.site.access import table_required
 from console.site.responses import is_script, wants_part
-from console.site.typed_text import field_text, local_now
+from console.site.typed_text import field_text, input_context
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
 from storage.domain.values.edm import Edm
-from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.tabular import pasted as pasted_rows
 from storage.tabular.pasted import PastedRows, PasteOptions, TooManyRows, TypeSource
@@ -40,14 +39,14 @@ def index(request: HttpRequest, table: Table) -> HttpResponse:
     if request.method == "GET":
         return _show(request, table, {})
     text = field_text(request.POST.get("text", ""))
-    now = local_now()
+    context = input_context(table.account)
     try:
-        pasted = pasted_rows.read(text, _options(request), AccountKind(table.account.kind), now, LIMIT)
+        pasted = pasted_rows.read(text, _options(request), context, LIMIT)
     except Refused as refusal:
         return _show(request, table, {"error": paste.describe_unreadable(refusal)}, status=422)
     except TooManyRows as refusal:
         return _show(request, table, {"error": paste.too_many_rows_message(refusal.count)}, status=422)
-    plan = paste.plan(table, pasted, _mode(request), now)
+    plan = paste.plan(table, pasted, _mode(request), context)
     is_agreed = (
         request.POST.get("apply") == plan.token and not pasted.problems and not plan.counts[Effect.EXISTS]
     )
@@ -61,7 +60,7 @@ def _apply(request: HttpRequest, table: Table, pasted: PastedRows, plan: PastePl
     done = save(request, table, changes)
     if isinstance(done, Refusal):
         if done.is_conflict:
-            plan = paste.plan(table, pasted, plan.mode, local_now())
+            plan = paste.plan(table, pasted, plan.mode, input_context(table.account))
             return _preview(request, table, pasted, plan, has_changed=True)
         key = None if done.index is None else changes[done.index].key
         error = done.text if key is None else f"{key.partition_key}, {key.row_key}: {done.text}"

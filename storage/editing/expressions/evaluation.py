@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from storage.domain.values.edm import EdmValue
-from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
 from storage.editing.conversions import Loss
+from storage.editing.input_context import InputContext
 
 TEXT_LIMIT: Final = 2 * 1024 * 1024  # characters of a text in an expression; no entity can hold more
 
@@ -35,13 +34,12 @@ class EvaluationError(Exception):
 
 @dataclass(slots=True)
 class Scope:
-    """Environment of an expression: properties by name (None if absent), time, account kind, and collected losses."""
+    """Environment of an expression: properties by name (None if absent), context, and collected losses."""
 
     read: Callable[[str], EdmValue | None]
-    now: datetime
-    kind: AccountKind = AccountKind.STORAGE
+    context: InputContext
     losses: list[Loss] = field(default_factory=list)
 
     @property
     def ticks(self) -> int:
-        return to_ticks(self.now)
+        return to_ticks(self.context.now)

@@ -250,7 +250,7 @@ _CONVERTED_FROM: Final[Mapping[Edm, tuple[Edm, ...]]] = {
 def converted(value: EdmValue, to: Edm, scope: Scope) -> EdmValue:
     """Convert a value like the console's editors, noting losses; raises EvaluationError."""
     try:
-        conversion = convert(value, to, scope.now, scope.kind)
+        conversion = convert(value, to, scope.context)
     except InvalidText as error:
         raise EvaluationError(Fault.NOT_CONVERTIBLE, error.fault) from None
     if conversion.loss is not None:

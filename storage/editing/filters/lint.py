@@ -13,6 +13,7 @@ from storage.domain.values.edm import INT32, Edm, EdmValue
 from storage.editing.conversions import Loss, convert
 from storage.editing.filters.diagnostics import Diagnostic, KnownTypes, Schema, Severity, Suggestion
 from storage.editing.filters.highlight import HighlightClass, classify_tokens
+from storage.editing.input_context import InputContext
 from storage.editing.invalid_text import InvalidText
 
 SYSTEM_TYPES: Final[KnownTypes] = {
@@ -110,7 +111,7 @@ def _check_type(mention: _Mention, text: str, known: KnownTypes, now: datetime) 
 
 def _converted(value: EdmValue, to: Edm, now: datetime) -> str | None:
     try:
-        converted = convert(value, to, now)
+        converted = convert(value, to, InputContext.of_any_account(now))
     except InvalidText:
         return None
     return write_literal(converted.value) if converted.loss in (None, Loss.SPELLING) else None

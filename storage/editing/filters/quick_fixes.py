@@ -20,6 +20,7 @@ from storage.editing.filters.context import (
     quote_text,
 )
 from storage.editing.filters.diagnostics import Suggestion
+from storage.editing.input_context import InputContext
 from storage.editing.invalid_text import InvalidText
 
 
@@ -117,7 +118,7 @@ def fix_spelling(context: DiagnosisContext) -> Iterator[Suggestion]:
     if type_ is not Edm.INT64:
         content = token.text[token.text.index("'") + 1 : -1]
         try:
-            value = typed_text.read(type_, content, context.now)
+            value = typed_text.read(type_, content, InputContext.of_any_account(context.now))
         except (InvalidText, StorageError):
             return
         yield context.fix(context.at, context.at, write_literal(value), refusal)

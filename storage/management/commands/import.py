@@ -18,6 +18,7 @@ from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.numbers import counted, were
 from storage.editing.formats.reading import read_format
+from storage.editing.input_context import InputContext
 from storage.entities.writing import WriteMode
 from storage.jobs import files
 from storage.management.command import DatabaseCommand, find_usable_account
@@ -362,7 +363,8 @@ class _Source:
     mapping: ColumnMapping
 
     def chunks(self) -> Iterator[Chunk]:
-        return self.file.chunks(self.mapping, AccountKind(self.wanted.table.account.kind), self.wanted.began)
+        kind = AccountKind(self.wanted.table.account.kind)
+        return self.file.chunks(self.mapping, InputContext(self.wanted.began, kind))
 
 
 def _require_fitting(checked: Sequence[ImportOutcome], advice: str) -> None:
