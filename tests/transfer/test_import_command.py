@@ -126,11 +126,11 @@ def test_names_the_options_that_bring_rows_in(run, tmp_path):
     rows = "".join(f"p,{row},1,1,2026-11-28T00:00:00Z\n" for row in range(1000))
     file.write_text(f"PartitionKey,RowKey,it's,j,at\n{rows}{late}")
     said = run("import", "shop/late", file, "--create", "--dry-run")
-    for option in ("--type 'it'\\''s=Int64'", "--type 'j=Double'", "--date-format 'at=day-first'"):
+    for option in ("--type 'it'\"'\"'s=Int64'", "--type j=Double", "--date-format at=day-first"):
         assert option in said
     long = tmp_path / "long.ndjson"
     long.write_text(json.dumps({"PartitionKey": "p", "RowKey": "1", "x": 10**30 + 1}))
-    assert "--misfit 'x=round'" in run("import", "shop/long", long, "--create", "--dry-run")
+    assert "--misfit x=round" in run("import", "shop/long", long, "--create", "--dry-run")
 
 
 def test_a_file_of_several_tables_is_imported_whole_or_not_at_all(run, tmp_path):
@@ -180,7 +180,7 @@ def test_rows_that_do_not_fit(run, file, tmp_path, capsys):
     with pytest.raises(CommandError, match="Nothing was imported: 1 of 3 rows"):
         run(*arguments)
     said = capsys.readouterr().out
-    assert "1  age is not of the type Int32. 'n/a'\n      line 3\n      --misfit 'age=string'" in said
+    assert "1  age is not of the type Int32. 'n/a'\n      line 3\n      --misfit age=string" in said
     assert not tables.names(accounts.find("shop"))
 
     rejects = tmp_path / "rejects.csv"
@@ -239,7 +239,7 @@ def test_numbers_and_dates_as_people_write_them(run, tmp_path, capsys):
     with pytest.raises(CommandError, match="1 of 1 rows"):
         run("import", "shop/sales", file, "--mapping", mapping)
     said = capsys.readouterr().out
-    assert "1  Datum is not a date, day first. '13/45/2026'" in said and "--misfit 'Datum=string'" in said
+    assert "1  Datum is not a date, day first. '13/45/2026'" in said and "--misfit Datum=string" in said
 
 
 def exported(run, folder):

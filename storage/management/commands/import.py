@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -298,13 +299,13 @@ def _options_for(column: str, repairs: Sequence[str]) -> Iterator[str]:
     for repair in repairs:
         match repair:
             case "Int64" | "Double":
-                yield f"--type {_quote(f'{column}={repair}')}"
+                yield f"--type {shlex.quote(f'{column}={repair}')}"
             case "decimal-comma" | "decimal-point":
-                yield f"--number-format {_quote(f'{column}={repair}')}"
+                yield f"--number-format {shlex.quote(f'{column}={repair}')}"
             case "day-first" | "month-first" | "year-first":
-                yield f"--date-format {_quote(f'{column}={repair}')}"
+                yield f"--date-format {shlex.quote(f'{column}={repair}')}"
             case "string" | "unset" | "round":
-                yield f"--misfit {_quote(f'{column}={repair}')}"
+                yield f"--misfit {shlex.quote(f'{column}={repair}')}"
             case "replace":
                 yield "--replace-in-keys -"
             case "skip":
@@ -339,11 +340,6 @@ def _find_tables(account: Account, opening: Callable[[], IO[bytes]], *, creates:
                 " import it into ACCOUNT/TABLE."
             ) from None
     return by_member
-
-
-def _quote(text: str) -> str:
-    """Return a text in quotation marks of a shell."""
-    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _find_table(account: Account, name: str, *, creates: bool) -> Table:
