@@ -89,18 +89,21 @@ def _filter(options: Mapping[str, str], dialect: Dialect) -> Filter | None:
 
 
 def read_select(options: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the selected names without duplicates; None for all properties."""
+    """Return the selected names without duplicates; None for all properties.
+
+    A name that no property can have selects nothing: ``odata.etag`` would come twice, and Atom has no such element.
+    """
     text = options.get("$select", "")
     if len(text) > _SELECT_TEXT_LIMIT:
         raise InvalidInput().within(PartKind.OPTION, "$select")
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    if names == ("",) or "*" in names:
+    if not text.strip() or "*" in names:
         return None
     if len(names) > _SELECT_LIMIT or "" in names:
         raise InvalidInput().within(PartKind.OPTION, "$select")
     if any(utf16_length(name) > PROPERTY_NAME_LIMIT for name in names):
         raise PropertyNameTooLong().within(PartKind.OPTION, "$select")
-    return names
+    return tuple(filter(str.isidentifier, names))
 
 
 def _top(options: Mapping[str, str]) -> int:
