@@ -128,6 +128,14 @@ def test_the_plan_begins_with_the_newest_base_backup_before_the_moment(made):
     assert chosen(catalog, None) == [("b", "09"), ("a", "09")]
 
 
+def test_the_first_time_that_can_be_restored_is_a_whole_second(made):
+    second = timedelta(seconds=1)
+    made.base("c", 1, 2, at(2) + 0.3 * second)
+    [period] = made.catalog.periods()
+    assert period.start == at(2) + second
+    assert made.catalog.plan(period.start)
+
+
 def test_a_missing_segment_ends_what_can_be_restored_until_the_next_base_backup(made):
     (made.path / "wal" / f"{Segment(1, 5).name}.gz").unlink()
     catalog = made.catalog

@@ -4,7 +4,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from storage.backups.archive import Period
@@ -113,7 +113,10 @@ class Catalog:
         return sum(it.size for it in self.bases) + sum(self.segments.values())
 
     def periods(self) -> list[Period]:
-        """Return the periods in which every moment can be restored, oldest first."""
+        """Return the periods in which every moment can be restored, oldest first; they begin with a whole second.
+
+        Texts have no fractions, and what they say can be restored.
+        """
         periods: list[Period] = []
         for use in self.uses:
             chain: list[Segment] = []
@@ -129,7 +132,8 @@ class Catalog:
                     periods[-1] = Period(periods[-1].start, max(end, periods[-1].end))
                 elif start < end:
                     periods.append(Period(start, end))
-        return sorted(periods)
+        whole = (Period(_round_up(it.start), it.end) for it in periods)
+        return sorted(it for it in whole if it.start < it.end)
 
     def missing(self, base: BaseBackup) -> list[Segment]:
         """Return the missing segments since a base backup on the current timeline."""
@@ -186,6 +190,11 @@ class Catalog:
         """Return the segment that a timeline reads at a number: before the fork, the ancestor's."""
         older = (it for it, fork in sorted(self.forks.get(timeline, {}).items()) if number < fork)
         return Segment(next(older, timeline), number)
+
+
+def _round_up(moment: datetime) -> datetime:
+    """Return the first whole second that is not before a moment."""
+    return moment + timedelta(microseconds=-moment.microsecond % 1_000_000)
 
 
 def number_of(position: str) -> int:
