@@ -68,6 +68,8 @@ SUFFIXES = ("table.localhost", "table.example.com")
         ("account1.table.localhost:10002", False),
         ("ACCOUNT1.Table.LocalHost", False),
         ("account1-secondary.table.example.com", True),
+        ("account1.table.example.com.", False),  # absolute names, which no search list is tried for
+        ("Account1-Secondary.table.example.com.:10002", True),
     ],
 )
 def test_the_account_is_the_first_label_of_a_host_with_a_known_suffix(host, secondary):
@@ -309,6 +311,7 @@ def test_every_operation_but_the_preflight_has_a_route():
     ("host", "secondary"),
     [
         (b"tables-secondary.example.com:10002", True),
+        (b"Tables-Secondary.example.com", True),
         (b"tables-secondary", False),
         (b"tables.example-secondary.com", False),
     ],

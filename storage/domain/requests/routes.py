@@ -108,7 +108,7 @@ def _origin(host: bytes, scheme: str, suffixes: tuple[str, ...]) -> tuple[str, s
     if not is_host(host):
         raise HostInformationNotPresent
     text = host.decode("ascii")
-    name = text.rsplit(":", 1)[0].lower() if not text.startswith("[") else text
+    name = text.partition(":")[0].lower().removesuffix(".") if not text.startswith("[") else text
     for suffix in suffixes:
         if name.endswith("." + suffix):
             return f"{scheme}://{text}", name[: -len(suffix) - 1]
@@ -123,7 +123,7 @@ def _primary(account: str) -> tuple[str, bool]:
 
 def _is_secondary(host: bytes) -> bool:
     """Return whether the first label of a host ends in the suffix of secondary endpoints, ``-secondary``."""
-    label, dot, _ = host.partition(b":")[0].partition(b".")
+    label, dot, _ = host.lower().partition(b":")[0].partition(b".")
     return bool(dot) and label.endswith(b"-secondary")
 
 
