@@ -6,6 +6,7 @@ from django.urls import get_resolver
 from prometheus_client import REGISTRY
 
 import storage.runtime.prometheus  # noqa: F401  registers the metrics
+from storage.core import registry
 from storage.management.commands import account
 from storage.runtime import doctor
 from storage.server import command_line, examination, options
@@ -18,11 +19,20 @@ def code_of(cell):
     return re.findall(r"`([^`]+)`", cell)
 
 
+def check_names(page, title, written, existing):
+    """Check that a table of a page has the names of all that exists, and no others."""
+    missing, others = set(existing) - set(written), set(written) - set(existing)
+    assert not missing, f"docs/{page}, {title}: add {sorted(missing)}"
+    assert not others, f"docs/{page}, {title}: remove {sorted(others)}, which do not exist"
+
+
 def test_options_and_variables_with_their_defaults():
     of_serve = {code_of(row[0])[0].split()[0]: row[1] for row in rows(OPTIONS, "Options of `serve`")}
     of_environment = {code_of(row[0])[0]: row[1] for row in rows(OPTIONS, "Environment only")}
-    assert of_serve.keys() == {variable.option for variable in options.VARIABLES if variable.help}
-    assert of_environment.keys() == {variable.key for variable in options.VARIABLES if not variable.help}
+    in_serve = {variable.option for variable in options.VARIABLES if variable.help}
+    check_names("options.md", "Options of `serve`", of_serve, in_serve)
+    others = {variable.key for variable in options.VARIABLES if not variable.help}
+    check_names("options.md", "Environment only", of_environment, others)
     for variable in options.VARIABLES:
         if variable.default:
             written = of_serve[variable.option] if variable.help else of_environment[variable.key]
@@ -33,13 +43,16 @@ def test_actions_of_the_account_command():
     written = {name.split()[0] for row in rows(DOCS / "access.md", "Accounts") for name in code_of(row[0])}
     parser = account.Command().create_parser("manage.py", "account")
     actions = next(action for action in parser._actions if action.dest == "action")
-    assert written == set(actions.choices)
+    check_names("access.md", "Accounts", written, actions.choices)
 
 
 def test_commands():
     written = [code_of(row[0])[0] for row in rows(OPTIONS, "Commands")]
-    there = [name for commands in command_line.list_commands().values() for name in commands]
-    assert written == [*there, "test"]
+    existing = [name for commands in command_line.list_commands().values() for name in commands]
+    check_names("options.md", "Commands", written, [*existing, "test"])
+    assert written == [*existing, "test"], (
+        "docs/options.md, Commands: write them in the order of tablero help"
+    )
 
 
 def test_parts_of_the_doctor():
@@ -56,21 +69,26 @@ def test_paths_of_the_api():
         for path in code_of(row[0])
         if " " in path
     }
-    there = {
+    existing = {
         (method.upper(), re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern)))
         for urls in ("storage.rest.urls", "console.api.urls")
         for pattern in get_resolver(urls).url_patterns
         for method in getattr(pattern.callback, "actions", {"get": ""})
         if method != "head"  # REST framework adds it with the first request
     }
-    assert written == there
+    check_names("management-api.md", "Operations", written, existing)
 
 
 def test_metrics():
     written = {name for row in rows(DOCS / "operations.md", "Metrics") for name in code_of(row[0])}
-    there = {
+    existing = {
         metric.name + ("_total" if metric.type == "counter" else "")
         for metric in REGISTRY.collect()
         if metric.name.startswith("tablero_")
     }
-    assert written == there
+    check_names("operations.md", "Metrics", written, existing)
+
+
+def test_kinds_of_notices():
+    written = {kind for row in rows(DOCS / "notices.md", "Kinds") for kind in code_of(row[0])}
+    check_names("notices.md", "Kinds", written, registry.notice_kinds())
