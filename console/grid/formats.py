@@ -7,15 +7,8 @@ from html import escape
 from typing import Final
 
 from console.grid.documents import all_values
-from storage.domain.entities.entity import StoredEntity, read_stored
-from storage.domain.entities.entity import write_document as write_document
-from storage.tabular.writing import TYPES as TYPES
-from storage.tabular.writing import ExportFormat as ExportFormat
-from storage.tabular.writing import UnexpectedProperty as UnexpectedProperty
-from storage.tabular.writing import has_columns as has_columns
-from storage.tabular.writing import value_text as value_text
-from storage.tabular.writing import write as write
-from storage.tabular.writing import write_rows
+from storage.domain.entities.entity import StoredEntity, read_stored, write_document
+from storage.tabular.writing import value_text, write_rows
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -18,8 +18,7 @@ from storage.domain.translation import mark as _
 from storage.models import Rehearsal, RehearsalClient, RehearsedRequest
 from storage.rehearsal import other_findings, page_findings, rehearsals, retry_findings, write_findings
 from storage.rehearsal.evidence import Attempt, Case, ClientLog, gather, sort_findings
-from storage.rehearsal.findings import Finding as Finding
-from storage.rehearsal.findings import FindingKind as FindingKind
+from storage.rehearsal.findings import Finding, FindingKind
 from storage.rehearsal.findings import Severity as Severity
 from storage.rehearsal.records import load_exchange
 from storage.rehearsal.summaries import RehearsalSummary, dump_summary, summarize

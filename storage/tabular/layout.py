@@ -12,8 +12,7 @@ from typing import IO, Any, Final, Self
 
 from storage.domain.refusals import Reason
 from storage.tabular import content, encoding_guess, encodings, excel
-from storage.tabular.content import Bounds
-from storage.tabular.content import Compression as Compression
+from storage.tabular.content import Bounds, Compression
 from storage.tabular.content import FileRefused as FileRefused
 from storage.tabular.encoding_guess import Evidence, Guess, Reading
 from storage.tabular.mapping import has_keys

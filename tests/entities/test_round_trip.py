@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.grid.formats import ExportFormat, write
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.values.edm import Edm
 from storage.editing.input_context import InputContext
 from storage.tabular.pasted import PasteOptions, read
+from storage.tabular.writing import ExportFormat, write
 from tests.domain.test_edm import same
 from tests.examples import of_usual
 from tests.strategies import keys, properties

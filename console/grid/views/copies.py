@@ -14,7 +14,7 @@ from console.site.access import table_required
 from console.site.refusals import describe_refusal
 from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import StoredEntity, read_stored
+from storage.domain.entities.entity import StoredEntity, read_stored, write_document
 from storage.domain.errors import StorageError
 from storage.models import Table
 
@@ -83,7 +83,7 @@ def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
 
 def _as(form: str, request: HttpRequest, table: Table, stored: list[StoredEntity]) -> str:
     if form == "ndjson":
-        return "".join(formats.write_document(one).decode() + "\n" for one in stored)
+        return "".join(write_document(one).decode() + "\n" for one in stored)
     if form in _LANGUAGES:
         entities = [read_stored(one) for one in stored]
         return snippets.LANGUAGES[form].write_insertion(snippet_target(request, table), entities)

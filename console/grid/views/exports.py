@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from console.grid import columns, tokens
-from console.grid.formats import ExportFormat
 from console.grid.state import read_state
 from console.grid.time_travel import find_past
 from console.grid.tokens import Scope
@@ -26,6 +25,7 @@ from storage.entities import entities
 from storage.entities.entities import Total
 from storage.models import Table
 from storage.tables import table_list
+from storage.tabular.writing import ExportFormat
 from storage.transfer import export_jobs, exports
 from storage.transfer.exports import MEDIA_TYPES, Export
 

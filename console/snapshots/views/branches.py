@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from console.grid.formats import escape_surrogates, value_text
+from console.grid.formats import escape_surrogates
 from console.people.reauthentication import is_post, recently_authenticated, recently_authenticated_if
 from console.site import waiting
 from console.site.access import account_required, user_of
@@ -39,6 +39,7 @@ from storage.models import Account, Table
 from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError
 from storage.tables import tables
+from storage.tabular.writing import value_text
 from storage.undo.outcome_jobs import outcome_of
 
 MASKED_TABLES: Final = 50  # tables whose properties are shown

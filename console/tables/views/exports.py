@@ -5,7 +5,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from console.grid.formats import ExportFormat
 from console.grid.views.exports import escapes_formulas
 from console.site.access import account_required, actor_of
 from console.site.downloads import stream_bytes
@@ -14,6 +13,7 @@ from console.tables.list_query import read_list_query, selected_names
 from storage.domain.access.roles import Capability
 from storage.models import Account
 from storage.tables import tables
+from storage.tabular.writing import ExportFormat
 from storage.transfer import export_jobs
 from storage.transfer.exports import Export, write_zip
 

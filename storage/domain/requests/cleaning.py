@@ -12,7 +12,6 @@ from storage.domain.filters.lexer import Token, TokenKind, tokenize_leniently
 from storage.domain.filters.parser import parse
 from storage.domain.filters.writer import write
 from storage.domain.sas import SAS_NAMES
-from storage.domain.values.etag import NEVER, read_if_match
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import PROPERTY_NAME_LIMIT, fold_table_name, is_account_name
 
@@ -121,15 +120,6 @@ clean_date: Final = _keep_if(_DATE)
 
 def clean_method(method: str) -> str:
     return method if method in METHODS else LEFT_OUT
-
-
-def clean_etag(text: str) -> str:
-    """Keep an ETag in the service's format or ``*``, otherwise return a placeholder."""
-    try:
-        condition = read_if_match(text)
-    except StorageError:
-        return LEFT_OUT
-    return text if condition.expected != NEVER else LEFT_OUT
 
 
 def clean_media_type(text: str) -> str:

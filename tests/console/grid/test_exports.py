@@ -7,13 +7,13 @@ import math
 
 import pytest
 
-from console.grid import formats
 from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity
 from storage.tables import tables
 from storage.tabular.layout import FileRefused
+from storage.tabular.writing import TYPES, ExportFormat
 from storage.transfer import exports
 
 PEOPLE = "/ui/a/acme/t/people/export/"
@@ -73,14 +73,14 @@ def test_excel_and_parquet_are_offered_and_refuse_before_they_begin(visit, full,
 
 def test_every_format_of_a_full_and_an_empty_table(visit, full, account):
     client = visit("victor")
-    for form in formats.ExportFormat:
+    for form in ExportFormat:
         text, answer = exported(client, format=form)
-        assert answer["Content-Type"] == formats.TYPES[form], form
+        assert answer["Content-Type"] == TYPES[form], form
         assert "9223372036854775807" in text, form
     assert client.post(PEOPLE, {"format": form, "scope": "query", "f": "Age eq"}).status_code == 422
     tables.delete(account, "people")
     tables.create(account, "people")
-    for form in formats.ExportFormat:
+    for form in ExportFormat:
         text, _ = exported(client, format=form)
         assert text.strip() in ("", "[]", "PartitionKey,RowKey,Timestamp"), form
 
