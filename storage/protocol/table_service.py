@@ -228,9 +228,10 @@ class TableService:
 def perform(call: Call) -> Awaitable[Answer]:
     """Execute the operation of an authorized request."""
     options = call.request.options
-    if call.request.method != "GET" or call.request.target.kind not in _AS_OF:
+    is_xml_operation = "comp" in options or "restype" in options
+    if is_xml_operation or call.request.method != "GET" or call.request.target.kind not in _AS_OF:
         as_of.refuse(call.request)
-    if "comp" in options or "restype" in options:
+    if is_xml_operation:
         if call.dialect.is_cosmos:
             raise NotImplemented
         return xml_operations.handle_xml_operation(call)
