@@ -65,6 +65,8 @@ def live(seed, scratch):
         table = client.create_table("stock")
         for row in range(20):
             table.create_entity(entity(row))
+        client.create_table("former")
+        client.delete_table("former")
         manage("backup", scratch / "good", "--data", data)
         yield live
 
@@ -331,9 +333,9 @@ def test_an_external_database(good, backups, data):
         assert "accounts: 1, tables: " in said
         execute(data, "DROP DATABASE other WITH (FORCE)")
     into = data.with_name(f"{data.name}-of-dump")
-    assert "accounts: 1, tables: " in manage("restore", backups, "--data", into)
+    assert "accounts: 1, tables: 1, entities: 20." in manage("restore", backups, "--data", into)
     with embedded.running(options.read({"TABLERO_DATA": str(into)}), purpose="serve", say=print):
-        [[table]] = execute(into, "SELECT id FROM storage_table")
+        [[table]] = execute(into, "SELECT id FROM storage_table WHERE deleted_at IS NULL")
         assert execute(into, f"SELECT count(*) FROM entity_{table}") == [(20,)]
         assert KEY in manage("account", "list", "--keys", "--data", into, TABLERO_SECRET=secret)
 

@@ -114,9 +114,12 @@ def differences(connection: psycopg.Connection[Any], expected: Mapping[str, Rela
 
 
 def count(connection: psycopg.Connection[Any]) -> dict[str, int]:
-    """Return the number of accounts, tables and entities."""
+    """Return the number of accounts, tables and entities, without deleted tables."""
     names = [name for _, name in connection.execute(_RELATIONS).fetchall()]
     counts = {name: _count(connection, name) for name in names}
+    if "storage_table" in counts:
+        query = "SELECT count(*) FROM storage_table WHERE deleted_at IS NULL"
+        [[counts["storage_table"]]] = connection.execute(query).fetchall()
     return {
         "accounts": counts.pop("storage_account", 0),
         "tables": counts.pop("storage_table", 0),
