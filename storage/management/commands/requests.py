@@ -4,6 +4,8 @@ import argparse
 import time
 from typing import Any, Final
 
+from django.core.management.base import CommandError
+
 from storage.management.command import DatabaseCommand, find_account, whole_number
 from storage.models import RecordedRequest
 from storage.requests import explanations, requests
@@ -42,8 +44,11 @@ class Command(DatabaseCommand):
             identifier=options["id"],
         )
         last = requests.last_id()
-        for request in reversed(requests.page(conditions, top=options["limit"])[: options["limit"]]):
+        page = requests.page(conditions, top=options["limit"])[: options["limit"]]
+        for request in reversed(page):
             self._write(request)
+        if options["id"] and not page and not options["follow"]:
+            raise CommandError(f"The log has no request with the ID {options['id']}.")
         if options["follow"]:
             self._follow(conditions, last)
 
