@@ -304,8 +304,13 @@ def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
         (backups, "--data", filled, "--passphrase-file", tmp_path / "short"): "too short",
         (backups, "--data", filled, "--passphrase-file", tmp_path / "none"): "cannot be read",
         (backups, "--data", filled, "--test"): "There is no backup in",
+        (backups, "--test", "--list"): "not allowed with",
     }.items():
         assert said in manage("backup", *arguments, status=1)
+    for option in ("--to=latest", "--switch", "--replace"):
+        assert "leave out --to" in manage(
+            "restore", backups, "--secret-only", option, "--data", filled, status=1
+        )
     (tmp_path / "long").write_text(PASSPHRASE)
     arguments = ("backup", backups, "--data", filled, "--passphrase-file", tmp_path / "long")
     assert "TABLERO_SECRET has characters" in manage(*arguments, status=1, TABLERO_SECRET="ä" * 20)

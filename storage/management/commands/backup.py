@@ -51,21 +51,20 @@ class Command(TableroCommand):
             type=whole_number(1),
             help="delete all but the newest N full backups and the incremental ones that continue them",
         )
-        parser.add_argument("--list", action="store_true", help="no new backup: list those that are there")
-        parser.add_argument(
+        instead = parser.add_mutually_exclusive_group()
+        instead.add_argument("--list", action="store_true", help="no new backup: list those that are there")
+        instead.add_argument(
             "--test",
             action="store_true",
             help="no new backup: restore one, or the last backup there, into a scratch folder and compare",
         )
-
-        parser.add_argument(
+        instead.add_argument(
             "--unseal",
             metavar="DIR",
             type=Path,
             help="no new backup: copy one, or the last backup there, into a folder as plain files",
         )
-
-        parser.add_argument(
+        instead.add_argument(
             "--drill",
             action="store_true",
             help="no new backup: restore the last one and a moment of the archive, as the server does by schedule",
@@ -113,8 +112,10 @@ class Command(TableroCommand):
         self.stdout.write(backup.describe(made, time.monotonic() - started))
 
     def _list(self, location: str) -> None:
-        store = stores.open_store(location)
-        for it in description.backups(store):
+        listed = description.backups(stores.open_store(location))
+        if not listed:
+            self.stderr.write(f"There is no backup in {location}.")
+        for it in listed:
             sealed = "sealed" if it.sealing else ""
             size = backup.size_of(it.size)
             self.stdout.write(f"{it.name}  {it.kind:11}  {size:>12}  {it.version:10}  {sealed}".rstrip())

@@ -76,6 +76,10 @@ class Command(TableroCommand):
         passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
         if (to is not None or switch) and settings.OPTIONS.database_url:
             raise CommandError("An external database is restored to a time with the tools of its PostgreSQL.")
+        if secret_only and (to is not None or switch or replace):
+            raise CommandError(
+                "--secret-only brings back nothing else: leave out --to, --switch and --replace."
+            )
         if to is not None and switch:
             raise CommandError("Give --to or --switch; --to with --replace does both.")
         if switch:
