@@ -7,6 +7,7 @@ from prometheus_client import REGISTRY
 
 import storage.runtime.prometheus  # noqa: F401  registers the metrics
 from storage.core import registry
+from storage.core.quotas import QUOTAS
 from storage.management.commands import account
 from storage.runtime import doctor
 from storage.server import command_line, examination, options
@@ -37,6 +38,14 @@ def test_options_and_variables_with_their_defaults():
         if variable.default:
             written = of_serve[variable.option] if variable.help else of_environment[variable.key]
             assert written.strip("`") == variable.default
+
+
+def test_quotas():
+    table = rows(DOCS / "operations.md", "Quotas")
+    written = {code_of(row[3])[0]: int(row[2].replace(",", "")) for row in table}
+    defaults = {f"{options.PREFIX}{quota.option}": quota.default for quota in QUOTAS}
+    check_names("operations.md", "Quotas", written, defaults)
+    assert written == defaults
 
 
 def test_actions_of_the_account_command():
