@@ -117,8 +117,16 @@ def _data_folder(folder: Path) -> Iterator[Finding]:
             f"The data folder {folder} belongs to the user {status.st_uid}, and this is {os.geteuid()}. Run commands"
             " as the user of the server."
         )
-    if stat.S_IMODE(status.st_mode) & 0o077 & ~0o001:
+    if stat.S_IMODE(status.st_mode) & 0o077 & ~0o001 and _has_data(folder):
         yield warning(f"Others may read the data folder. Run: chmod go-rwx {folder}")
+
+
+def _has_data(folder: Path) -> bool:
+    """Return whether a folder is one of a server, not another, such as /etc, named by mistake."""
+    try:
+        return any((folder / name).exists() for name in ("database", "secret"))
+    except OSError:
+        return False
 
 
 def _configuration(options: Options) -> Iterator[Finding]:

@@ -113,8 +113,15 @@ def test_risky_settings_and_readable_secrets_are_findings(tmp_path, monkeypatch)
 
 def test_a_data_folder_that_others_may_read(tmp_path):
     tmp_path.chmod(0o755)
-    result = examination.PARTS["installation"](options.read({"TABLERO_DATA": str(tmp_path)}))
-    assert f"Others may read the data folder. Run: chmod go-rwx {tmp_path}" in [it.text for it in result]
+    text = f"Others may read the data folder. Run: chmod go-rwx {tmp_path}"
+
+    def examine():
+        findings = examination.PARTS["installation"](options.read({"TABLERO_DATA": str(tmp_path)}))
+        return [it.text for it in findings]
+
+    assert text not in examine()  # it is not a data folder
+    (tmp_path / "secret").touch()
+    assert text in examine()
 
 
 @pytest.mark.django_db
