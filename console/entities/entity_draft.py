@@ -108,7 +108,7 @@ def _read_text(draft: EntityDraft, kind: AccountKind) -> EntityDraft:
     except document.InvalidDocument as refusal:
         line, column = refusal.line, refusal.column
         about = _("Line %(line)s, column %(column)s") % {"line": line, "column": column}
-        error = FieldError("text", about, problems.describe_invalid_document(refusal))
+        error = FieldError("text", about, problems.describe_invalid_document(refusal, kind))
         return replace(draft, line=line, column=column).refused(error)
     draft = replace(draft, properties=typed.properties)
     if draft.before is not None and typed.key != draft.key:

@@ -40,7 +40,7 @@ _FAULTS: Final[Mapping[DocumentFault, Promise]] = {
     DocumentFault.NULL: gettext_lazy("Properties cannot be null. Leave out %(name)s instead."),
     DocumentFault.VALUE: gettext_lazy("This is not a valid %(name)s value."),
     DocumentFault.DIGITS: gettext_lazy("%(name)s has more digits than its type holds."),
-    DocumentFault.TOO_LARGE: gettext_lazy("%(name)s is larger than 64 KiB, the limit for a value."),
+    DocumentFault.TOO_LARGE: gettext_lazy("%(name)s is larger than %(limit)s, the limit for a value."),
     DocumentFault.OUT_OF_RANGE: gettext_lazy("A DateTime must be between the years 1601 and 9999."),
     DocumentFault.NAME: gettext_lazy(
         "A property name starts with a letter or underscore and contains only letters, digits and underscores."
@@ -50,9 +50,14 @@ _FAULTS: Final[Mapping[DocumentFault, Promise]] = {
 }
 
 
-def describe_invalid_document(refusal: InvalidDocument) -> str:
+# in Cosmos accounts only the entity limits its values
+_VALUE_LIMITS: Final[Mapping[AccountKind, str]] = {AccountKind.STORAGE: "64 KiB", AccountKind.COSMOS: "2 MiB"}
+
+
+def describe_invalid_document(refusal: InvalidDocument, kind: AccountKind) -> str:
     types = ", ".join(type_.value for type_ in Edm)
-    return str(_FAULTS[refusal.fault]) % {"name": refusal.about, "types": types}
+    limit = _VALUE_LIMITS[kind]
+    return str(_FAULTS[refusal.fault]) % {"name": refusal.about, "types": types, "limit": limit}
 
 
 def check_key_values(kind: AccountKind, key: EntityKey) -> list[FieldError]:

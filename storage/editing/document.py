@@ -36,7 +36,7 @@ class DocumentFault(StrEnum):
     NULL = "null"
     VALUE = "not a value of the type"
     DIGITS = "more digits than the type holds"
-    TOO_LARGE = "a value beyond 64 KiB"
+    TOO_LARGE = "a value beyond the limit"
     OUT_OF_RANGE = "a time before 1601 or after 9999"
     NAME = "not a name"
     KEY = "a key is not a string"
