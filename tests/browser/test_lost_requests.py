@@ -98,6 +98,8 @@ def test_without_an_answer_the_text_stays_and_retry_sends_it(page, kept):
     save.click()
     trouble = page.locator(".trouble")
     expect(trouble).to_contain_text("The server cannot be reached")
+    expect(page.locator("html")).to_have_attribute("data-unsent", "")
+    assert save.evaluate("it => getComputedStyle(it, '::before').content") == "none"  # nothing spins
     check_axe(page, ".trouble")
     trouble.get_by_role("button", name="Close").click()
     expect(trouble).to_have_count(0)

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
-from tests.browser.page import check, check_axe
+from tests.browser.page import Held, check, check_axe
 
 ACCOUNT = "/ui/a/devstoreaccount1/"
 PAGE = f"{ACCOUNT}activity/"
@@ -74,6 +74,44 @@ def test_deleted_rows_come_back_by_the_toast_without_a_load(open_page, admin, ma
     undo_button(page).last.click()
     expect(page.locator("#toasts")).to_contain_text("Deleted 3 entities from undotoast.")
     expect(page.locator("[data-grid] input[name=key]")).to_have_count(1)
+
+
+def test_an_undo_is_done_where_the_page_is_left_at_once(open_page, admin, make):
+    table = make("undoleaving")
+    page = open_page(PAGE, state=admin)
+    remove(page, table, "1")
+    page.goto(f"{ACCOUNT}t/undoleaving/settings/")
+    undoing = Held(page, "**/undo/*/")
+    undo_button(page).click()
+    undoing.wait()
+    page.get_by_role("link", name="Schema").click()
+    page.wait_for_url("**/schema/")
+    with page.expect_response("**/undo/*/"):
+        undoing.release()
+    page.goto(f"{PAGE}?table=undoleaving")
+    expect(page.locator("#toasts")).to_contain_text("Restored 1 entity")
+    assert rows(table) == ["0", "1", "2"]
+
+
+@pytest.mark.long
+def test_an_undo_does_not_lead_back_from_a_page_that_was_asked_for(open_page, admin, make):
+    table = make("undoback")
+    page = open_page(PAGE, state=admin)
+    remove(page, table, "1")
+    page.goto(f"{ACCOUNT}t/undoback/settings/")
+    undoing = Held(page, "**/undo/*/")
+    undo_button(page).click()
+    asked = Held(page, "**/schema/")
+    undoing.wait()
+    page.locator("a[href$='/t/undoback/schema/']").evaluate("link => link.click()")
+    asked.wait()
+    with page.expect_response("**/undo/*/"):
+        undoing.release()
+    page.wait_for_timeout(200)
+    asked.release()
+    page.wait_for_url("**/schema/")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("undoback")
+    assert rows(table) == ["0", "1", "2"]
 
 
 @pytest.mark.long

@@ -47,6 +47,9 @@ window.navigation?.addEventListener("navigate", (event) => {
 
 const OURS = { scroll: "manual", focusReset: "manual" };
 
+/** Whether another page is about to take the place of this one. */
+export const isTurning = () => document.documentElement.hasAttribute("data-turning");
+
 /** While the next page is on its way, what is pressed on this one would be lost. */
 function hold(isHeld) {
   clearTimeout(releasing);

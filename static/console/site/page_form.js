@@ -1,9 +1,14 @@
 // Ordinary forms of a page, sent without leaving it: what was typed stays until the server has taken it.
+import { isTurning } from "./navigation.js";
 import { on, pageSignal } from "./on.js";
 import { loadHead, read, request } from "./request.js";
 import { goOnSaved, setOnItsWay, setSent } from "./unsaved.js";
 
 const PATIENCE = 300; // milliseconds after which the button shows that an answer is on its way
+const DEPARTURE = 3000; // milliseconds for which a page that the browser was asked for may take to come
+
+let leftAt = -Infinity; // when the browser was asked for another page
+addEventListener("beforeunload", () => (leftAt = performance.now()));
 
 // on the window, after all who send a form themselves
 addEventListener("submit", (event) => {
@@ -37,13 +42,16 @@ async function send(form, submitter) {
 /** Send a form, and show what answers it: another page, this page again, or a part of it in `place`. */
 export async function load(address, body, place) {
   const left = pageSignal();
+  const sentAt = performance.now();
   const kind = place ? "partial" : "full";
   const headers = { "HX-Request": "true", "HX-Request-Type": kind, "HX-Current-URL": location.href };
   const answer = await request(address, { method: "POST", body, headers });
   const elsewhere = answer.headers.get("HX-Redirect");
   if (elsewhere) {
     setSent(true);
-    if (!goOnSaved()) location.assign(elsewhere);
+    if (goOnSaved() || isTurning()) return; // where the user wanted to go since
+    if (leftAt > sentAt) await new Promise((done) => setTimeout(done, DEPARTURE)); // a download leaves this page here
+    location.assign(elsewhere);
     return;
   }
   setSent(false);

@@ -28,6 +28,7 @@ export async function request(address, options = {}) {
   const left = pageSignal(); // those who asked go with their page
   for (let isRenewed = false; ; ) {
     const answer = await attempt(address, options, left);
+    if (left.aborted) throw givenUp();
     if (!answer) continue;
     if (answer.headers.has(SIGN_IN) && options.isBackground) throw givenUp();
     if (answer.headers.has(SIGN_IN)) await recovery.signIn(answer.headers.get(SIGN_IN), options.signal);
@@ -51,8 +52,11 @@ async function attempt(address, options, left) {
   if (token && body?.has?.("csrfmiddlewaretoken")) body.set("csrfmiddlewaretoken", token);
   // a signal that has timed out has had its say: Retry starts without it
   const isSpent = signal?.aborted && signal.reason === "timeout";
+  // a change reaches the server also if another page takes the place of this one
+  const isChange = options.method === "POST" && !options.isBackground;
+  const ends = [signal && !isSpent && signal, !isChange && left].filter(Boolean);
   try {
-    return await fetch(address, { ...options, headers, signal: AbortSignal.any(signal && !isSpent ? [signal, left] : [left]) });
+    return await fetch(address, { ...options, headers, signal: AbortSignal.any(ends) });
   } catch (error) {
     if (left.aborted || (signal?.aborted && signal.reason !== "timeout")) throw givenUp();
     if (!(error instanceof TypeError) && error !== "timeout") throw error;

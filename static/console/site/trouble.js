@@ -32,6 +32,7 @@ recovery.wait = ({ method = "GET", signal }, text = "", isFinal = false) => {
     };
     signal?.addEventListener("abort", () => signal.reason !== "timeout" && one.giveUp());
     waiting.add(one);
+    markRoot();
     show(text);
     if (one.isLost) probe();
   });
@@ -42,8 +43,14 @@ recovery.isWaiting = (signal) => [...waiting].some((one) => one.signal === signa
 
 function settle(one, goOn) {
   if (!waiting.delete(one)) return;
+  markRoot();
   if (waiting.size === 0) hide();
   goOn();
+}
+
+/** While requests wait for the user, nothing spins. */
+function markRoot() {
+  document.documentElement.toggleAttribute("data-unsent", waiting.size > 0);
 }
 
 function retryAll() {
