@@ -28,6 +28,8 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 VAGUE_NAMES = frozenset({"found", "wanted"})
 VAGUE_WORDS = re.compile(rf"\b(?:{'|'.join(sorted(VAGUE_NAMES))})\b")
 SHORT_FUNCTION = 5  # lines in which a reader sees at a glance what a vague name holds
+VAGUE = f"Name {{!r}} by what it is: the function has more than {SHORT_FUNCTION} lines."
+AROUND = 50  # characters of a text that are shown on each side of a phrase
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,10 @@ def comments(path: str, source: str) -> Iterator[Prose]:
 
 
 def paragraphs(path: str, source: str) -> Iterator[Prose]:
-    """Yield paragraphs of Markdown, without code."""
+    """Yield paragraphs and rows of tables of Markdown, without code."""
     # a block of code leaves its lines behind, so that the lines of paragraphs are right
     text = CODE.sub(lambda m: "`code`" + "\n" * m[0].count("\n"), source)
-    for match in re.finditer(r"\S.*?(?=\n\s*\n|\Z)", text, re.DOTALL):
+    for match in re.finditer(r"\S.*?(?=\n\s*\n|\n\||\Z)", text, re.DOTALL):
         yield Prose(path, text.count("\n", 0, match.start()) + 1, "document", one_line(match[0]))
 
 
@@ -153,8 +155,17 @@ def phrases(path: str, source: str) -> Iterator[Finding]:
     for part in prose(path, source):
         kinds = {part.kind, "docstring"} if part.kind == "class" else {part.kind}
         for pattern in patterns():
-            if (not pattern.kinds or pattern.kinds & kinds) and pattern.regex.search(part.text):
-                yield Finding(path, part.line, pattern.name, pattern.message, part.text)
+            if pattern.kinds and not pattern.kinds & kinds:
+                continue
+            if match := pattern.regex.search(part.text):
+                yield Finding(path, part.line, pattern.name, pattern.message, excerpt(match))
+
+
+def excerpt(match: re.Match[str]) -> str:
+    """Return a phrase with the words around it."""
+    start, end = max(match.start() - AROUND, 0), match.end() + AROUND
+    text = match.string
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
 def vague_names(path: str, source: str) -> Iterator[Finding]:
@@ -172,7 +183,7 @@ def vague_names(path: str, source: str) -> Iterator[Finding]:
             if isinstance(n, ast.arg) or (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
         }
         for name in sorted(assigned & VAGUE_NAMES):
-            yield Finding(path, node.lineno, "vague-name", f"Name {name!r} by what it is.", node.name)
+            yield Finding(path, node.lineno, "vague-name", VAGUE.format(name), node.name)
 
 
 def findings(path: str, source: str) -> Iterator[Finding]:

@@ -37,10 +37,16 @@ def test_plain_examples_have_no_other_phrase_either(pattern):
         ("a.js", "let x;\n// nobody asked\n", 2),
         ("a.css", "/* for ever */", 1),
         ("a.md", "# Tables\n\nIt tells\nof tables.\n", 3),
+        ("a.md", "| a | b |\n|---|---|\n| c | It is written all the same. |\n", 3),
     ],
 )
 def test_finds_phrases_in_prose_of_each_language(name, text, line):
     assert [finding.line for finding in linter.phrases(name, text)] == [line]
+
+
+def test_shows_a_phrase_with_the_words_around_it():
+    [finding] = linter.phrases("a.md", f"{'Long. ' * 100}It is written all the same. {'Long. ' * 100}")
+    assert "It is written all the same." in finding.text and len(finding.text) < 150
 
 
 @pytest.mark.parametrize(
