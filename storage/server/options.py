@@ -457,7 +457,8 @@ def _of(command: str) -> list[Variable]:
 def read_address(text: str) -> tuple[str, int]:
     """Parse host and port from `HOST:PORT`, `[V6]:PORT`, `HOST` or `:PORT`; raises Refusal."""
     match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:\[\]]*))(?::(\d{1,5}))?", text)
-    if match is None or not text or int(match[3] or 0) > 65535:
+    is_number = text.isdecimal()  # meant as a port
+    if match is None or not text or is_number or int(match[3] or 0) > 65535:
         raise Refusal(
             f"{text!r} is not an address to listen on; write it as HOST:PORT, for example {DEFAULT_LISTEN}."
         )

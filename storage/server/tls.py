@@ -2,6 +2,7 @@
 
 import ssl
 from pathlib import Path
+from typing import Final
 
 from storage.server.options import Options
 from storage.server.refusal import Refusal
@@ -19,10 +20,31 @@ def check(options: Options) -> None:
     try:
         context.load_cert_chain(options.tls_cert, options.tls_key, ask_nobody)
     except OSError as error:  # ssl.SSLError is one
-        reason = error.strerror or str(error)
+        reason = _explain(error, options)
         raise Refusal(
             f"The certificate {options.tls_cert} with {options.tls_key} cannot be used: {reason}."
         ) from None
+
+
+# by OpenSSL's name of the error
+_REASONS: Final = {
+    "KEY_VALUES_MISMATCH": "the private key belongs to another certificate",
+    "EE_KEY_TOO_SMALL": "its key is too short",
+    "CA_KEY_TOO_SMALL": "the key of its issuer is too short",
+    "CA_MD_TOO_WEAK": "it is signed with a hash function that is too weak",
+}
+
+
+def _explain(error: OSError, options: Options) -> str:
+    """Return why the files cannot be used; OpenSSL says neither that a file is not PEM nor which one."""
+    if not isinstance(error, ssl.SSLError):
+        return error.strerror or str(error)
+    if error.reason in _REASONS:
+        return _REASONS[error.reason]
+    for path, content in ((options.tls_cert, "CERTIFICATE"), (options.tls_key, "PRIVATE KEY")):
+        if f"{content}-----".encode() not in Path(path).read_bytes():
+            return f"{path} has no {content.lower()} in PEM"
+    return error.strerror or str(error)
 
 
 class FileWatch:

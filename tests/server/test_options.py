@@ -54,7 +54,7 @@ def test_address(text, expected):
     assert options.read_address(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "::1", "host:port", "127.0.0.1:70000", "a:1:2", "[::1"])
+@pytest.mark.parametrize("text", ["21005", "", "::1", "host:port", "127.0.0.1:70000", "a:1:2", "[::1"])
 def test_refuses_invalid_addresses(text):
     with pytest.raises(Refusal, match="HOST:PORT"):
         options.read_address(text)

@@ -61,6 +61,22 @@ def test_refuses_a_certificate_that_is_none(tmp_path, cert):
         tls.check(options.read({"TABLERO_TLS_CERT": str(tmp_path / cert), "TABLERO_TLS_KEY": str(key)}))
 
 
+def test_says_what_is_wrong_with_a_certificate_and_its_key(tmp_path):
+    (tmp_path / "other").mkdir()
+    cert, key = make_certificate(tmp_path)
+    _, other = make_certificate(tmp_path / "other")
+    binary = tmp_path / "cert.der"
+    binary.write_bytes(ssl.PEM_cert_to_DER_cert(cert.read_text()))
+    for files, reason in (
+        ((cert, other), "the private key belongs to another certificate"),
+        ((binary, key), f"{binary} has no certificate in PEM"),
+        ((cert, cert), f"{cert} has no private key in PEM"),
+    ):
+        names = dict(zip(("TABLERO_TLS_CERT", "TABLERO_TLS_KEY"), map(str, files), strict=True))
+        with pytest.raises(Refusal, match=f"cannot be used: {reason}\\.$"):
+            tls.check(options.read(names))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return the folder of the server's certificate."""
