@@ -133,6 +133,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_advancing = False
         self._unparsed = b""
         self._has_ended = False
+        self._expects_continue = False  # the last request, before it sends its body
         self._stage = _IDLE
         self._is_refused = False
         self._is_holding = False  # bytes of a request that is incomplete
@@ -266,14 +267,10 @@ class HttpConnection(asyncio.Protocol):
         self._stage = _BODY
         self._pending = self._body_size = 0
         is_waiting = bool(self._exchanges)
-        if (
-            not is_waiting
-            and head.headers.get(b"expect", b"").lower() == b"100-continue"
-            and version == "1.1"
-        ):
-            # at once, not when the body is read: if the request is answered before, it is unknown whether the
-            # client still sends the body, and so where its next request begins
-            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        expect = head.headers.get(b"expect", b"")
+        self._expects_continue = expect.lower() == b"100-continue" and version == "1.1"
+        if not is_waiting:
+            self._ask_for_body()
         exchange = self._exchange(head, version, version != "1.0" and parser.should_keep_alive())
         self._arriving = exchange
         self._exchanges.append(exchange)
@@ -281,6 +278,15 @@ class HttpConnection(asyncio.Protocol):
             self.flow.pause_reading()
         else:
             exchange.begin()
+
+    def _ask_for_body(self) -> None:
+        """Answer an Expect with 100 Continue in the turn of its request.
+
+        Not when the body is read: if the request is answered before, it is unknown whether the client still sends the
+        body, and so where its next request begins.
+        """
+        if self._expects_continue:
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         self._pending = 0
@@ -456,6 +462,8 @@ class HttpConnection(asyncio.Protocol):
             while exchanges and exchanges[0].is_complete and not self._is_blocked:
                 exchanges.popleft()
                 if exchanges:
+                    if exchanges[0] is self._arriving:
+                        self._ask_for_body()
                     exchanges[0].begin()
         finally:
             self._is_advancing = False

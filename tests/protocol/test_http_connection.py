@@ -196,6 +196,14 @@ async def test_asks_for_a_body_that_waits_for_it(talk):
         assert [line[:4] for line in seen(received)] == ["POST", "GET "]
 
 
+async def test_asks_for_the_body_of_a_pipelined_request_in_its_turn(talk):
+    asked = b"HTTP/1.1 100 Continue\r\n\r\n"
+    head = b"POST /t HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+    received = await talk(b"GET /quiet HTTP/1.1\r\nHost: h\r\n\r\n" + head, b"abc", LAST, answer=asked)
+    assert seen(received.replace(asked, b"")) == ["GET /quiet  0", "POST /t  3", "GET /last  0"]
+    assert received.index(b"GET /quiet") < received.index(asked)
+
+
 async def test_ignores_an_offer_to_upgrade(talk):
     for offer in (b"h2c", b"websocket"):
         head = (
