@@ -165,12 +165,7 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
     binder = Binder()
     walk = walks.walk(query, binder)
     content = _content(relation, query, binder)
-    bound = (
-        f"{content.bound} + {binder.bind(str(content.overhead))}::bigint"
-        if content.overhead
-        else content.bound
-    )
-    small = f"{bound} <= {_SMALL}"
+    small = f"{_with_overhead(content.bound, content, binder)} <= {_SMALL}"
     text = _PAGE.format(
         small=small,
         content=", ".join(f"CASE WHEN {small} THEN {fetched} END" for fetched in content.fetched),
@@ -187,11 +182,7 @@ def measured_page(relation: str, query: EntityQuery, size: int) -> Statement[Pag
     binder = Binder()
     walk = walks.walk(query, binder)
     content = _content(relation, query, binder)
-    weight = (
-        f"{content.weight} + {binder.bind(str(content.overhead))}::bigint"
-        if content.overhead
-        else content.weight
-    )
+    weight = _with_overhead(content.weight, content, binder)
     text = _MEASURED_PAGE.format(
         bytes=size,
         content=", ".join(f"CASE WHEN before < {size} THEN {name} END" for name in content.names),
@@ -306,6 +297,10 @@ def _content(relation: str, query: EntityQuery, binder: Binder) -> _Content:
         # Cosmos leaves out what an entity lacks
         overhead=sum(len(b",%b:null" % it) for it in members) if query.kind is AccountKind.STORAGE else 0,
     )
+
+
+def _with_overhead(size: str, content: _Content, binder: Binder) -> str:
+    return f"{size} + {binder.bind(str(content.overhead))}::bigint" if content.overhead else size
 
 
 _FIRST: Final = 3  # the column where the content starts
