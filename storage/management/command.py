@@ -77,17 +77,18 @@ class TableroCommand(BaseCommand):
 class DatabaseCommand(TableroCommand):
     """Base of commands that use the database; a refused operation becomes a CommandError."""
 
+    error_status = 1  # exit status for an error
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_common_arguments(parser)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        self.prepare()
         try:
+            self.prepare()
             return super().execute(*args, **options)
-        except Refused as error:
-            raise CommandError(str(error)) from None
-        except StorageError as error:
-            raise CommandError(error.text) from None
+        except (CommandError, Refused, StorageError) as error:
+            text = error.text if isinstance(error, StorageError) else str(error)
+            raise CommandError(text, returncode=self.error_status) from None
 
     def prepare(self) -> None:
         """Refuse a database of another version before the command runs."""

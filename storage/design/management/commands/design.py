@@ -18,7 +18,6 @@ from storage.management.command import DatabaseCommand, find_usable_account
 from storage.tables import tables
 
 _FOUND: Final = 1  # exit status if there are chosen findings
-_REFUSED: Final = 2
 _NONE: Final = "none"
 _KINDS: Final = tuple(str(kind) for kind in DesignKind)
 _CHOICES: Final = (*Weight, *_KINDS, _NONE)
@@ -29,6 +28,7 @@ class Command(DatabaseCommand):
         "Judge the design of a table, or of all tables of an account: partitions, keys, kinds of entities, and the"
         " queries of the last seven days. The exit status is 1 if there are chosen findings, and 2 for an error."
     )
+    error_status = 2
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -40,12 +40,6 @@ class Command(DatabaseCommand):
             help=f"findings for which the exit status is 1: {', '.join(_CHOICES)}; default {Weight.PROBLEM}",
         )
         parser.add_argument("--json", action="store_true", help="write JSON")
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        try:
-            return super().execute(*args, **options)
-        except CommandError as error:
-            raise CommandError(str(error), returncode=_REFUSED) from None
 
     def handle(self, *args: Any, target: str, fail_on: str, json: bool, **options: Any) -> None:
         chosen = _read_choice(fail_on)

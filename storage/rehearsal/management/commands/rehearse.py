@@ -21,7 +21,6 @@ from storage.rehearsal.report import Severity, dump_report, make_report
 from storage.rehearsal.summaries import RehearsalSummary, dump_summary, summarize
 
 _FAULTS: Final = 1  # exit status of a report with findings of severity fault
-_REFUSED: Final = 2
 _INTERVAL: Final = 0.5  # seconds between looks at a rehearsal
 _LISTED: Final = 20
 _NAMED: Final = 3  # requests of a finding
@@ -32,6 +31,7 @@ class Command(DatabaseCommand):
         "Rehearse failures in an account, such as throttling, lost answers and short pages, also while the server runs,"
         " and say what its clients did with them. The exit status is 1 if a report has faults, and 2 for an error."
     )
+    error_status = 2
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -53,12 +53,6 @@ class Command(DatabaseCommand):
         parser.add_argument("--report", action="store_true", help="say what clients did in the latest one")
         parser.add_argument("--list", action="store_true", help="list the latest rehearsals")
         parser.add_argument("--json", action="store_true", help="write JSON")
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        try:
-            return super().execute(*args, **options)
-        except CommandError as error:
-            raise CommandError(str(error), returncode=_REFUSED) from None
 
     def handle(
         self, *args: Any, account: str, name: str | None, rules: str | None, json: bool, **options: Any
