@@ -1,11 +1,12 @@
 """From page to page in one document: nothing stays of a page that was left, and back is where one was."""
 
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check_axe, intercept
+from tests.browser.page import Held, check_axe, intercept
 
 ACCOUNT = "/ui/a/devstoreaccount1/"
 TABLE = ACCOUNT + "t/people/"
@@ -111,6 +112,59 @@ def test_leaving_a_page_leaks_nothing(page, measure):
     assert is_same_document(page)
     assert heard_later == heard
     assert kept <= 1  # the browser may hold one
+
+
+@pytest.fixture
+def asked(page):
+    """Return the addresses that the page asks for, as it does so."""
+    addresses = []
+    page.on("request", lambda it: addresses.append(urlsplit(it.url).path))
+    return addresses
+
+
+def press(page, address):
+    page.locator(f"a[href='{address}']:visible").first.hover()
+    page.mouse.down()
+
+
+def test_a_page_is_asked_for_when_its_link_is_pressed(page, asked):
+    schema = TABLE + "schema/"
+    with page.expect_response(f"**{schema}"):
+        press(page, schema)
+    assert page.url.endswith(TABLE)
+    page.mouse.up()
+    expect(page.locator("#schema")).to_be_visible()
+    assert page.url.endswith(schema)
+    assert asked.count(schema) == 1
+    assert is_same_document(page)
+
+
+def test_a_press_that_was_no_click_is_forgotten(page, asked):
+    schema = TABLE + "schema/"
+    with page.expect_response(f"**{schema}"):
+        press(page, schema)
+    page.mouse.move(700, 600)
+    page.mouse.up()
+    assert page.url.endswith(TABLE)
+    with page.expect_response(f"**{schema}"):
+        follow(page, schema)
+    expect(page.locator("#schema")).to_be_visible()
+    assert asked.count(schema) == 2
+    assert is_same_document(page)
+
+
+def test_a_pressed_page_is_not_asked_for_before_a_change_has_its_answer(page, asked):
+    schema = TABLE + "schema/"
+    starring = Held(page, "**/star/")
+    page.locator(".table-frame .star").click()
+    starring.wait()
+    press(page, schema)
+    page.wait_for_timeout(100)
+    assert schema not in asked
+    starring.release()
+    page.mouse.up()
+    expect(page.locator("#schema")).to_be_visible()
+    assert asked.count(schema) == 1
 
 
 def test_back_restores_the_position(page):

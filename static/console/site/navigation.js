@@ -2,14 +2,16 @@
 // all that a page is; how far it was scrolled and what had the focus is kept with its entry of the history. Browsers without
 // the Navigation API, and pages of another frame, user, language or version, load as pages do.
 import { turnPage } from "./on.js";
-import { loadHead, plainRequest, read } from "./request.js";
+import { isChanging, loadHead, plainRequest, read } from "./request.js";
 import { anyDirty, guarded, isChanged, setSent, wasSent } from "./unsaved.js";
 
 const KEPT = ["toasts", "sign-in", "palette", "page-title"]; // parts of the document, not of a page
 const FRAME = ".layout > #main";
 const REGIONS = [".sidebar-scroll", ".grid-region"]; // parts that scroll beside the page itself
 const FIELDS = "#main :is(input:not([type=hidden], [type=password], [type=file]), select, textarea)[name]:not([autocomplete=off])";
+const PLACES = ".sidebar, .crumbs, .table-tabs, .page-head .tabs, #tables tbody"; // where a link leads to another page
 const PATIENCE = 3000; // milliseconds for which a page that is about to go takes no clicks
+const PRESS = 1000; // milliseconds for which a page is kept for the link that is pressed
 const ADDRESSES = /^\/ui\/a\//;
 
 let asking = null; // for the page that comes next
@@ -20,8 +22,10 @@ function takes({ info, canIntercept, hashChange, downloadRequest, formData, navi
   if (info?.isNative || !canIntercept || hashChange || downloadRequest !== null || formData || navigationType === "reload") return false;
   // an address that a module writes belongs to the page that is shown
   if (destination.sameDocument !== (navigationType === "traverse")) return false;
-  return document.querySelector(FRAME) && [destination.url, location.href].every((url) => ADDRESSES.test(new URL(url).pathname));
+  return document.querySelector(FRAME) && [destination.url, location.href].every(isOfAccount);
 }
+
+const isOfAccount = (url) => ADDRESSES.test(new URL(url, location).pathname);
 
 window.navigation?.addEventListener("navigate", (event) => {
   if (event.info?.turn) return event.intercept({ ...OURS, handler: async () => event.info.turn() });
@@ -62,14 +66,41 @@ function hold(isHeld) {
 
 let releasing;
 
+// A press of the mouse nearly always becomes a click, after some 80 ms: the page is asked for when it begins.
+
+let pressed = null; // the page of the link under the mouse
+
+document.addEventListener("pointerdown", ({ target, pointerType, button, ctrlKey, metaKey, shiftKey, altKey }) => {
+  pressed?.own.abort();
+  pressed = null;
+  const link = target.closest?.("a[href]");
+  const isClick = pointerType === "mouse" && button === 0 && !(ctrlKey || metaKey || shiftKey || altKey);
+  if (!isClick || !link?.closest(PLACES) || !window.navigation || anyDirty() || isChanging()) return;
+  if (document.querySelector(FRAME) && [link.href, location.href].every(isOfAccount)) pressed = askFor(link.href);
+});
+
+/** Ask for a page; `own` gives it up. */
+function askFor(address) {
+  const own = new AbortController();
+  return { address, own, since: performance.now(), page: fetchPage(address, own.signal) };
+}
+
+/** The page at an address, asked for when its link was pressed, or now. */
+function takePressed(address) {
+  const isReady = pressed?.address === address && performance.now() - pressed.since < PRESS;
+  const it = isReady ? pressed : askFor(address);
+  pressed = null;
+  return it;
+}
+
 /** Another page: its address is shown when it has come. */
 async function go(address, history) {
   asking?.abort();
-  const own = (asking = new AbortController());
-  const { signal } = own;
+  const { own, page } = takePressed(address);
+  const { signal } = (asking = own);
   hold(true);
   try {
-    const { found, url } = await fetchPage(address, signal);
+    const { found, url } = await page;
     if (signal.aborted) return;
     if (!found) return void navigation.navigate(address, { history, info: { isNative: true } });
     await loadHead(found);
@@ -111,7 +142,7 @@ async function fetchPage(address, signal) {
     }
     const found = await read(answer);
     const url = answer.redirected ? answer.url : address;
-    return isLike(found) && ADDRESSES.test(new URL(url, location).pathname) ? { found, url } : {};
+    return isLike(found) && isOfAccount(url) ? { found, url } : {};
   } catch {
     return {}; // the browser says what is wrong
   }

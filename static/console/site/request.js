@@ -43,6 +43,11 @@ export async function request(address, options = {}) {
   }
 }
 
+let changing = 0; // requests that may change something and have no answer yet
+
+/** Whether a page that is asked for now may lack the latest change of the user. */
+export const isChanging = () => changing > 0;
+
 async function attempt(address, options, left) {
   const { signal, body } = options;
   const headers = new Headers(options.headers);
@@ -55,6 +60,7 @@ async function attempt(address, options, left) {
   // a change reaches the server also if another page takes the place of this one
   const isChange = options.method === "POST" && !options.isBackground;
   const ends = [signal && !isSpent && signal, !isChange && left].filter(Boolean);
+  changing += isChange;
   try {
     return await fetch(address, { ...options, headers, signal: AbortSignal.any(ends) });
   } catch (error) {
@@ -63,6 +69,8 @@ async function attempt(address, options, left) {
     if (options.isBackground && options.method === "POST") throw givenUp(); // not the user's, who would not press Retry for it
     await recovery.wait(options);
     return null;
+  } finally {
+    changing -= isChange;
   }
 }
 
