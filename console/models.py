@@ -1,5 +1,6 @@
 """ORM models of users, invitations, and users' bookmarks, layouts and queries."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -90,6 +91,14 @@ class User(AbstractBaseUser):
         # addresses of pages and of the management API end with it, and . and .. would lead elsewhere
         if not any(it.isalnum() for it in self.username):
             raise ValidationError({"username": _("A user name needs a letter or digit.")})
+
+    def unique_error_message(
+        self, model_class: type[models.Model], unique_check: Sequence[str]
+    ) -> ValidationError:
+        """Return the error of a value that another user has."""
+        if tuple(unique_check) == ("username",):
+            return ValidationError(_("A user with this name already exists."), code="unique")
+        return super().unique_error_message(model_class, unique_check)
 
     def remember(self, *, language: str, theme: str, density: str) -> None:
         """Store these preferences for other browsers, ignoring empty and unknown values."""

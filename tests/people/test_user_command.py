@@ -142,7 +142,7 @@ def test_refuses(run):
         (["add", "b ob"], "Use only the letters"),
         (["add", "."], "A user name needs a letter or digit"),
         (["add", ".."], "A user name needs a letter or digit"),
-        (["add", "BOB"], "already exists"),
+        (["add", "BOB"], "^A user with this name already exists.$"),
         (["role", "bob", "nothing", "owner"], "There is no account nothing"),
         (["role", "bob", "acme", "king"], "invalid choice"),
         (["password", "eve"], "There is no user eve"),
