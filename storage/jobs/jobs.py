@@ -206,8 +206,10 @@ def is_of_one_process(job: Job) -> bool:
 
 def for_tray(user: Starter) -> list[Job]:
     """Return a user's running jobs, and ended ones not yet seen, newest first."""
-    found = find(JobFilter(hides_previews=True)).filter(_started_by(user), Q(ended_at=None) | Q(seen_at=None))
-    return list(found[:TRAY])
+    # every page asks, and nearly always there is none: whole jobs are read only where some are
+    shown = Job.objects.filter(_started_by(user), ~ENDED_PREVIEW, Q(ended_at=None) | Q(seen_at=None))
+    keys = list(shown.order_by("-pk").values_list("pk", flat=True)[:TRAY])
+    return list(find(JobFilter()).filter(pk__in=keys)) if keys else []
 
 
 def mark_seen(user: Starter, *, upto: datetime) -> None:
