@@ -188,4 +188,7 @@ def stop(sentence):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:  # while it installs, or reads its modules
+        sys.exit(130)

@@ -8,13 +8,16 @@ APPLICATION = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1]
 
 
 def main() -> None:
-    sys.path.insert(0, str(APPLICATION))
-    from storage.server import garbage
+    try:
+        sys.path.insert(0, str(APPLICATION))
+        from storage.server import garbage
 
-    garbage.pause()
-    from storage.server.command_line import main as run
+        garbage.pause()
+        from storage.server.command_line import main as run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # while it reads its modules
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from hashlib import sha256
 import pytest
 
 import manage
+import tablero_server.__main__
+from storage.server import garbage
 from tests.live_server import ROOT, clean_environment
 
 PRODUCT = """
@@ -119,6 +121,20 @@ def test_does_nothing_where_everything_is_there(run, copy):
     done = run("test", python=sys.executable)
     assert done.stdout.split() == [sys.prefix, "test"]
     assert not (copy / ".venv").exists()
+
+
+def test_ends_without_a_traceback_when_it_is_interrupted_before_the_command_begins(run, copy, monkeypatch):
+    (copy / "storage" / "server" / "command_line.py").write_text("raise KeyboardInterrupt\n")
+    done = run("serve", python=sys.executable)
+    assert (done.returncode, done.stderr) == (130, "")
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(garbage, "pause", interrupt)
+    with pytest.raises(SystemExit) as end:
+        tablero_server.__main__.main()
+    assert end.value.code == 130
 
 
 def test_says_that_python_is_too_old(run):
