@@ -22,14 +22,14 @@ def read(options: Options) -> bytes | None:
         return options.secret.encode()
     path = path_of(options)
     try:
-        text = path.read_text("ascii").strip()
+        text = path.read_text("ascii", errors="replace").strip()
     except FileNotFoundError:
         return None
     except NotADirectoryError:
         raise Refusal(f"{options.data} is a file; choose a folder with --data DIR.") from None
-    except (OSError, ValueError) as error:
-        raise Refusal(f"The secret in {path} cannot be read: {error}.") from None
-    if len(text) < SHORTEST:
+    except OSError as error:
+        raise Refusal(f"The secret in {path} cannot be read: {error.strerror}.") from None
+    if len(text) < SHORTEST or not text.isascii():
         raise Refusal(
             f"The secret in {path} is damaged. Move that file away, and bring the secret back from a backup: tablero"
             f" restore BACKUP --secret-only --data {options.data}"

@@ -166,8 +166,9 @@ def test_a_secret_that_does_not_open_the_keys(monkeypatch):
     assert "The account keys of acme in this database were sealed with another secret." in last.text
 
 
-def test_a_damaged_secret_is_named_with_the_way_out(tmp_path):
-    (tmp_path / "secret").touch()
+@pytest.mark.parametrize("content", [b"", b"short", bytes(range(100, 200))])
+def test_a_damaged_secret_is_named_with_the_way_out(tmp_path, content):
+    (tmp_path / "secret").write_bytes(content)
     with pytest.raises(Refusal) as refused:
         secret.read(options.read({"TABLERO_DATA": str(tmp_path)}))
     assert str(refused.value) == (
