@@ -16,7 +16,7 @@ from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
-from storage.domain.entities.masking import read_rules
+from storage.domain.entities.masking import Mask, read_rules
 from storage.domain.entities.restoring import TableAction
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
@@ -178,6 +178,9 @@ RULES = {
 
 
 def test_a_masked_branch(shop):
+    assert {rule.partition(":")[0] for rule in RULES.values()} == set(Mask), (
+        "mask a value of PERSON in each way"
+    )
     fill(
         shop,
         "customers",
