@@ -9,6 +9,7 @@ import storage.runtime.prometheus  # noqa: F401  registers the metrics
 from storage.core import registry
 from storage.core.quotas import QUOTAS
 from storage.management.commands import account
+from storage.notices.formats import WebhookFormat
 from storage.runtime import doctor
 from storage.server import command_line, examination, options
 from tests.docs.pages import DOCS, rows
@@ -101,3 +102,8 @@ def test_metrics():
 def test_kinds_of_notices():
     written = {kind for row in rows(DOCS / "notices.md", "Kinds") for kind in code_of(row[0])}
     check_names("notices.md", "Kinds", written, registry.notice_kinds())
+
+
+def test_formats_of_webhooks():
+    written = [code_of(row[0])[0] for row in rows(DOCS / "notices.md", "Webhooks")]
+    check_names("notices.md", "Webhooks", written, WebhookFormat)
