@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import select
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
 
 from storage.health import disk
 from storage.server import cluster, installation, supervisor
@@ -24,6 +26,11 @@ HUNG_AFTER = (
     60.0  # seconds in which PostgreSQL accepts no connection, after which it is killed and started again
 )
 PATIENCE = 30.0  # seconds that a command waits for the PostgreSQL of a live server
+
+# after the time and the process
+_MESSAGE: Final = re.compile(r" (LOG|FATAL|PANIC):  (.+)")
+_IN_CONFIGURATION: Final = "contains errors"  # lines before name them
+_NO_MISTAKE: Final = "skipping missing configuration file"
 
 Say = Callable[[str], None]
 
@@ -226,6 +233,16 @@ def _last_words(log: Path, start: int) -> str:
             lines = file.read().splitlines()
     except OSError:
         return f"see {log}."
-    fatal = [line for line in lines if "FATAL" in line or "error" in line.lower()]
+    return f"{_reason(lines) or 'no reason given'} (see {log})."
+
+
+def _reason(lines: list[str]) -> str:
+    """Return the reason that lines of PostgreSQL's log give."""
+    messages = [(match[1], match[2]) for match in map(_MESSAGE.search, lines) if match is not None]
+    fatal = [text for severity, text in messages if severity != "LOG"]
+    if fatal and _IN_CONFIGURATION in fatal[-1]:
+        mistakes = [text for severity, text in messages if severity == "LOG" and _NO_MISTAKE not in text]
+        return "; ".join((*mistakes, fatal[-1]))
+    errors = [line for line in lines if "error" in line.lower()]
     # without its control file, PostgreSQL says in three lines what it misses, and does not call it an error
-    return f"{fatal[-1] if fatal else ' '.join(lines[-3:]) or 'no reason given'} (see {log})."
+    return fatal[-1] if fatal else errors[-1] if errors else " ".join(lines[-3:])

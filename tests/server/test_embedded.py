@@ -147,10 +147,23 @@ def test_a_secret_that_is_missing_is_refused(used):
         secret.check(options.read({"TABLERO_DATA": str(used)}))
 
 
-def test_settings_that_postgresql_refuses_are_refused(used):
-    (used / "config" / "custom.conf").write_text("shared_buffers = 'a lot'\n")
-    with pytest.raises(Refusal, match=r"PostgreSQL did not start.*custom\.conf"), started(used):
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("shared_buffers = 'a lot'", 'invalid value for parameter "shared_buffers": "a lot"; '),
+        (
+            "shared_bufers = 1GB",
+            'unrecognized configuration parameter "shared_bufers" in file "{file}" line 1; ',
+        ),
+    ],
+)
+def test_settings_that_postgresql_refuses_are_refused(used, line, reason):
+    custom = used / "config" / "custom.conf"
+    custom.write_text(f"{line}\n")
+    with pytest.raises(Refusal) as refused, started(used):
         pass
+    assert f"PostgreSQL did not start: {reason.format(file=custom)}" in str(refused.value)
+    assert str(refused.value).endswith(f"contains errors (see {used}/postgres.log).")
 
 
 def test_the_reason_is_that_of_this_start(used):
