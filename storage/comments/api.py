@@ -16,6 +16,7 @@ from storage.comments.subject import CommentNotice
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.entities import entities
 from storage.models import ApiToken, Comment, CommentThread
@@ -56,7 +57,8 @@ class CommentViewSet(AccountScopedViewSet):
         parameters = self.read_query()
         matching = threads.of_account(self.account)
         if parameters["table"]:
-            matching = matching.filter(table__folded_name=fold_table_name(parameters["table"]))
+            folded = fold_table_name(parameters["table"], AccountKind(self.account.kind))
+            matching = matching.filter(table__folded_name=folded)
         if parameters["state"] != "all":
             matching = matching.filter(resolved_at__isnull=parameters["state"] == "open")
         before = self.read_number_cursor(parameters["cursor"])

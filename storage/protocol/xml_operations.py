@@ -42,7 +42,7 @@ def handle_xml_operation(call: Call) -> Awaitable[Answer]:
 
 async def handle_policies(call: Call) -> Answer:
     """Handle Get and Set Table ACL, also for versions that predate policies."""
-    table = fold_table_name(call.request.target.table)
+    table = fold_table_name(call.request.target.table, call.dialect.kind)
     match call.request.method:
         case "GET":
             identifiers = await call.service.policies(call.account, table)

@@ -6,10 +6,12 @@ from storage.comments import comments
 from storage.comments.threads import SHOWN
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.values.kinds import AccountKind
 from storage.models import Comment, Notice
 from storage.sql import entities
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from tests.comments.test_operations import write_many
 from tests.rest.test_errors import check
 
@@ -55,6 +57,16 @@ def test_threads_are_paged(call, entity):
     following = victor("GET", page["next"].partition("testserver")[2]).json()
     assert [it["id"] for it in following["items"]] == numbers[:1]
     assert following["items"][0]["partition_key"] is None
+
+
+def test_names_of_tables_in_a_cosmos_account_keep_their_case(call, account):
+    account.kind = AccountKind.COSMOS
+    account.save()
+    tables.create(account, "People_1")
+    victor = call("victor", "write")
+    made = victor("POST", "accounts/acme/tables/People_1/comments", {"text": "here"}).json()
+    assert [it["id"] for it in victor("GET", f"{ALL}?table=People_1").json()["items"]] == [made["id"]]
+    assert victor("GET", f"{ALL}?table=people_1").json()["items"] == []
 
 
 def test_a_long_thread_is_paged(call, entity):

@@ -12,6 +12,7 @@ from storage.domain.errors import (
 )
 from storage.domain.values.dialects import KEY_LENGTH_LIMIT, Dialect
 from storage.domain.values.edm import utf16_length
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import (
     check_key,
     check_property_name,
@@ -31,14 +32,18 @@ def test_account_names():
 
 def test_tables_are_identified_by_lower_case_names():
     for name in ("abc", "People", "T42", "a" * 63, "tables1"):
-        assert fold_table_name(name) == fold_new_table_name(name) == name.lower()
+        assert (
+            fold_table_name(name, AccountKind.STORAGE)
+            == fold_new_table_name(name, AccountKind.STORAGE)
+            == name.lower()
+        )
 
 
 def test_no_table_is_created_with_the_name_of_a_metrics_table():
     name = "$MetricsHourPrimaryTransactionsTable"
-    assert fold_table_name(name) == name.lower()
+    assert fold_table_name(name, AccountKind.STORAGE) == name.lower()
     with pytest.raises(InvalidResourceName):
-        fold_new_table_name(name)
+        fold_new_table_name(name, AccountKind.STORAGE)
 
 
 def test_refuses_table_names_by_their_characters_first():
@@ -49,12 +54,12 @@ def test_refuses_table_names_by_their_characters_first():
         with pytest.raises(
             InvalidResourceName, match="The specifed resource name contains invalid characters"
         ):
-            fold_table_name(name)
+            fold_table_name(name, AccountKind.STORAGE)
     for name in ("", "ab", "a" * 64, "a" * 10_000):
         with pytest.raises(
             OutOfRangeInput, match="resource name length is not within the permissible limits"
         ):
-            fold_table_name(name)
+            fold_table_name(name, AccountKind.STORAGE)
 
 
 def test_property_names():

@@ -17,6 +17,7 @@ from storage.domain.access.policies import IDENTIFIER_LIMIT
 from storage.domain.errors import AuthenticationFailed, OutOfRangeInput, StorageError
 from storage.domain.values.dialects import KEY_LENGTH_LIMIT
 from storage.domain.values.edm import read_datetime
+from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 
 # the versions that changed the signed text
@@ -193,7 +194,7 @@ def _is_version(text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _is_table_name(text: str) -> bool:
     try:
-        return text.isascii() and bool(fold_table_name(text))
+        return text.isascii() and bool(fold_table_name(text, AccountKind.STORAGE))
     except StorageError:
         return False
 

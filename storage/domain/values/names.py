@@ -39,7 +39,7 @@ def is_account_name(name: str) -> bool:
     return _ACCOUNT.fullmatch(name) is not None
 
 
-def fold_table_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
+def fold_table_name(name: str, kind: AccountKind) -> str:
     """Validate a table name and return its identity: the lower-case form, or the name itself in Cosmos accounts.
 
     Names of metrics tables are valid in storage accounts, but ``fold_new_table_name`` refuses them.
@@ -47,7 +47,7 @@ def fold_table_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
     return _fold_cosmos_name(name) if kind is AccountKind.COSMOS else _fold_storage_name(name)
 
 
-def fold_new_table_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
+def fold_new_table_name(name: str, kind: AccountKind) -> str:
     """Validate the name of a new table like ``fold_table_name``, refusing metrics tables as well."""
     folded = fold_table_name(name, kind)
     if folded.startswith("$"):
