@@ -10,6 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
@@ -59,6 +60,7 @@ def response_headers(get_response: Next) -> Next:
         response.headers.setdefault("Cache-Control", "private, no-cache")
         if response.headers.get("Content-Type", "").startswith("text/html"):
             patch_vary_headers(response, ["Cookie", "HX-Request", "HX-Request-Type"])
+            response.headers["Speculation-Rules"] = f'"{static("console/site/pressed.rules")}"'
         return response
 
     return answer

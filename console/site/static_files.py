@@ -35,6 +35,7 @@ PREFIX = "/ui/static/"
 TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".rules": "application/speculationrules+json",
     ".svg": "image/svg+xml",
     ".woff2": "font/woff2",
 }

@@ -167,6 +167,30 @@ def test_a_pressed_page_is_not_asked_for_before_a_change_has_its_answer(page, as
     assert asked.count(schema) == 1
 
 
+IS_PREFETCHED = "performance.getEntriesByType('navigation')[0].deliveryType === 'navigational-prefetch'"
+
+
+def test_a_document_is_asked_for_when_its_link_is_pressed(page):
+    page.goto("/ui/")
+    press(page, ACCOUNT)
+    page.wait_for_timeout(200)
+    assert page.url.endswith("/ui/")
+    page.mouse.up()
+    page.wait_for_url(f"**{ACCOUNT}")
+    assert page.evaluate(IS_PREFETCHED)
+
+
+def test_a_document_whose_link_was_pressed_before_is_asked_for_again(page):
+    page.goto("/ui/")
+    press(page, ACCOUNT)
+    page.mouse.move(5, 690)
+    page.mouse.up()
+    expect(page.locator("[data-pressed]")).to_have_count(0)
+    page.locator(f"#main a[href='{ACCOUNT}']").first.evaluate("it => it.click()")
+    page.wait_for_url(f"**{ACCOUNT}")
+    assert not page.evaluate(IS_PREFETCHED)
+
+
 def test_back_restores_the_position(page):
     region = page.locator(".grid-region")
     rows = page.locator("tr[data-key]")

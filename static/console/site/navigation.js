@@ -9,7 +9,7 @@ const KEPT = ["toasts", "sign-in", "palette", "page-title"]; // parts of the doc
 const FRAME = ".layout > #main";
 const REGIONS = [".sidebar-scroll", ".grid-region"]; // parts that scroll beside the page itself
 const FIELDS = "#main :is(input:not([type=hidden], [type=password], [type=file]), select, textarea)[name]:not([autocomplete=off])";
-const PLACES = ".sidebar, .crumbs, .table-tabs, .page-head .tabs, #tables tbody"; // where a link leads to another page
+const PLACES = ".brand, .sidebar, .crumbs, .table-tabs, .page-head .tabs, #tables tbody, .home"; // where a link leads to another page
 const PATIENCE = 3000; // milliseconds for which a page that is about to go takes no clicks
 const PRESS = 1000; // milliseconds for which a page is kept for the link that is pressed
 const ADDRESSES = /^\/ui\/a\//;
@@ -22,8 +22,11 @@ function takes({ info, canIntercept, hashChange, downloadRequest, formData, navi
   if (info?.isNative || !canIntercept || hashChange || downloadRequest !== null || formData || navigationType === "reload") return false;
   // an address that a module writes belongs to the page that is shown
   if (destination.sameDocument !== (navigationType === "traverse")) return false;
-  return document.querySelector(FRAME) && [destination.url, location.href].every(isOfAccount);
+  return canFollow(destination.url);
 }
+
+/** Whether the page at an address can take the place of this one. */
+const canFollow = (url) => document.querySelector(FRAME) && [url, location.href].every(isOfAccount);
 
 const isOfAccount = (url) => ADDRESSES.test(new URL(url, location).pathname);
 
@@ -66,7 +69,8 @@ function hold(isHeld) {
 
 let releasing;
 
-// A press of the mouse nearly always becomes a click, after some 80 ms: the page is asked for when it begins.
+// A press of the mouse nearly always becomes a click, after some 80 ms: the page is asked for when it begins. One that
+// loads as a document is asked for by browsers with speculation rules (pressed.rules), which forget it with the mark.
 
 let pressed = null; // the page of the link under the mouse
 
@@ -75,8 +79,12 @@ document.addEventListener("pointerdown", ({ target, pointerType, button, ctrlKey
   pressed = null;
   const link = target.closest?.("a[href]");
   const isClick = pointerType === "mouse" && button === 0 && !(ctrlKey || metaKey || shiftKey || altKey);
-  if (!isClick || !link?.closest(PLACES) || !window.navigation || anyDirty() || isChanging()) return;
-  if (document.querySelector(FRAME) && [link.href, location.href].every(isOfAccount)) pressed = askFor(link.href);
+  if (!isClick || !link?.closest(PLACES) || anyDirty() || isChanging()) return;
+  if (window.navigation && canFollow(link.href)) pressed = askFor(link.href);
+  else {
+    link.dataset.pressed = "";
+    setTimeout(() => delete link.dataset.pressed, PRESS);
+  }
 });
 
 /** Ask for a page; `own` gives it up. */
