@@ -17,6 +17,8 @@ from storage.access import sas
 from storage.access.sas import SasDescription
 from storage.accounts import account_settings, quotas
 from storage.accounts.quotas import QuotaReached
+from storage.core import quotas as declarations
+from storage.core.quotas import Quota
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Scope
 from storage.domain.refusals import Reason, Refused
@@ -59,6 +61,11 @@ def save(account, add_entity, cast):
 
 def text_of(answer):
     return " ".join(unescape(strip_tags(answer.content.decode())).split())
+
+
+def test_every_quota_is_an_option():
+    declared = {it for it in vars(declarations).values() if isinstance(it, Quota)}
+    assert not declared - set(declarations.QUOTAS), "name these in QUOTAS of storage/core/quotas.py"
 
 
 @pytest.mark.django_db(transaction=True)
