@@ -23,12 +23,19 @@ from storage.sql.walks import Binder
 
 def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
     """Return the statement that reads an entity by key, subject to the query's filter."""
-    text, names, read, combination = _point(relation, query.select, query.annotations, query.kind)
+    is_short = query.select is None or sum(map(len, query.select)) <= _KEPT
+    parts = _point if is_short else _point.__wrapped__
+    text, names, read, combination = parts(relation, query.select, query.annotations, query.kind)
     parameters = (*key, *names)
     if query.filter is None:
         return Statement(text, parameters, Lane.KEY, read, combination)
     condition = compile(query.filter, len(parameters) + 1, query.indexed)
     return Statement(f"{text} AND {condition.text}", (*parameters, *condition.parameters), Lane.KEY, read)
+
+
+_KEPT: Final = (
+    2048  # characters of selected names in a statement that is kept, so that no client fills the memory
+)
 
 
 @lru_cache(maxsize=1024)

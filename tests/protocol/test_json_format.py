@@ -1,13 +1,21 @@
 """Entities and tables in OData JSON, read and written."""
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key, write_fragments
-from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, PartKind, PropertyNameInvalid
+from storage.domain.errors import (
+    DuplicatePropertiesSpecified,
+    InvalidInput,
+    PartKind,
+    PropertyNameInvalid,
+    StorageError,
+    TooManyProperties,
+)
 from storage.domain.values import dialects
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from storage.domain.values.encoding import write
@@ -100,6 +108,39 @@ def test_many_digits_take_no_time():
     for digits in (b"9" * 3_000_000, b"0." + b"9" * 3_000_000, b"1e" + b"9" * 3_000_000):
         with costs_less_than(2), pytest.raises(InvalidInput):
             read_entity(read_object(b'{"A":' + digits + b',"B":[]}'), KEY, dialects.STORAGE)
+
+
+def test_many_members_take_no_time():
+    members = ",".join(f'"n{number}":1' for number in range(300_000))
+    with costs_less_than(10), pytest.raises(DuplicatePropertiesSpecified):
+        read_object(f'{{{members},"A":1,"A":1}}'.encode())
+    with costs_less_than(3), pytest.raises(TooManyProperties):
+        read_entity(read_object(f"{{{members}}}".encode()), KEY, dialects.STORAGE)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"odata.#":1}',
+        '{"A":1,"A@odata.#":1}',
+        '{"A":1,"A@odata.type":"#"}',
+        "{" + ",".join(f'"{number}#":1' for number in range(100)) + "}",
+    ],
+)
+def test_nothing_is_kept_of_text_without_limit(body):
+    length = 1_000_000 // body.count("#")
+    tracemalloc.start()
+    try:
+        for number in range(10):
+            members = read_object(body.replace("#", f"{number}" + "x" * length).encode())
+            try:
+                read_entity(members, KEY, dialects.STORAGE)
+            except StorageError:
+                pass
+        members = {}
+        assert tracemalloc.get_traced_memory()[0] < 3_000_000
+    finally:
+        tracemalloc.stop()
 
 
 # an array is refused, whatever integers beyond 64 bits become in it

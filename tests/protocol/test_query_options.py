@@ -1,5 +1,7 @@
 """Query options and continuation tokens."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +41,22 @@ def query(text):
 )
 def test_reads_parameters(text, expected):
     assert read_options(text.encode()) == expected
+
+
+def test_keeps_nothing_of_a_long_query():
+    tracemalloc.start()
+    try:
+        for number in range(10):
+            read_options(f"{number}={'x' * 1_000_000}".encode())
+        assert tracemalloc.get_traced_memory()[0] < 3_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["$filter", "$select"])
+def test_refuses_an_option_that_no_request_line_could_have(name):
+    with pytest.raises(InvalidInput):
+        query(f"{name}={'A' * 65537}")
 
 
 @pytest.mark.parametrize("text", ["$top=1&$top=1", "$filter=&$filter=", "$top=1&%24top=2"])

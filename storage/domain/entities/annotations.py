@@ -28,14 +28,17 @@ _TYPES: Final = {
 # as the service has them
 
 
-@lru_cache(maxsize=8192)
 def annotation_name(name: str) -> str | None:
     """Return the name of the member that annotates a property's type; None for the name of control information.
 
     Raises StorageError for an invalid property name, such as any other name with an ``@``.
     """
-    if _is_control(name):
-        return None
+    # the name of control information may have any length: it is not kept in the cache
+    return None if _is_control(name) else _annotate(name)
+
+
+@lru_cache(maxsize=8192)
+def _annotate(name: str) -> str:
     check_property_name(name)
     return name + ODATA_TYPE
 

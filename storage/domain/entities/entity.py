@@ -73,7 +73,7 @@ class Fragments(NamedTuple):
         return Fragments(self.projection, "\n" + "\n".join(pick(self.content[1:].split("\n"))))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def _sorting(names: tuple[str, ...]) -> Callable[[list[str]], tuple[str, ...]] | None:
     """Return a function that sorts texts, one per name, into .NET's ordinal order; None if they are sorted."""
     order = sorted(range(len(names)), key=lambda place: names[place].encode("utf-16-be"))

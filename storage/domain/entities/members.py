@@ -6,7 +6,7 @@ from typing import Any
 from storage.domain.entities import plans
 from storage.domain.entities.annotations import annotation_name
 from storage.domain.entities.entity import SYSTEM_PROPERTIES
-from storage.domain.errors import PartKind, StorageError
+from storage.domain.errors import PartKind, StorageError, TooManyProperties
 from storage.domain.values import edm
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
@@ -27,7 +27,8 @@ def _with_first_etag(members: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_values(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) -> dict[str, EdmValue]:
-    """Parse properties one by one, so that an error names the property at fault."""
+    """Parse properties one by one, so that an error names the property at fault; raises TooManyProperties."""
+    most = kind.property_limit or len(members)
     properties: dict[str, EdmValue] = {}
     for name, value in members.items():
         # null is as good as absent
@@ -40,4 +41,6 @@ def read_values(members: Mapping[str, Any], kind: AccountKind = AccountKind.STOR
         except StorageError as error:
             error.within(PartKind.PROPERTY, name)
             raise
+        if len(properties) > most:  # not at the end: a body can have 350,000
+            raise TooManyProperties
     return properties

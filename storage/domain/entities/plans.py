@@ -128,12 +128,14 @@ class _Plan:
 
 # A pattern takes as long to make as 500 uses of a plan save: it comes after ten uses for each member
 _USES_PER_MEMBER: Final = 10
-KEPT: Final = 1024  # plans and sets of names that are kept, so that a client cannot fill the memory
+# plans and sets of names that are kept, and characters of the names, so that a client cannot fill the memory
+KEPT: Final = 1024
+_LONGEST: Final = 32_768
 
 # the names of the annotations among the members, by the names of all members
 _annotations: dict[tuple[str, ...], tuple[str, ...]] = {}
 _Shape = tuple[tuple[str, ...], tuple[object, ...], AccountKind]
-_plans: dict[_Shape, _Plan | None] = {}
+_plans: dict[_Shape, _Plan] = {}
 
 
 def encode(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) -> EncodedProperties | None:
@@ -143,14 +145,14 @@ def encode(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) 
     all_names = tuple(members)
     types = _annotations.get(all_names)
     if types is None:
+        if sum(map(len, all_names)) > _LONGEST:
+            return None
         if len(_annotations) >= KEPT:
             _annotations.clear()
         types = _annotations[all_names] = tuple(name for name in all_names if name.endswith(ODATA_TYPE))
     shape = (all_names, tuple([members[name] for name in types]), kind)
     try:
-        plan = _plans[shape]
-    except KeyError:
-        plan = _remember(shape, members)
+        plan = _plans.get(shape) or _remember(shape, members)
     except TypeError:  # an annotation that is not a string
         return None
     if plan is None:
@@ -175,9 +177,12 @@ def encode(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) 
 
 
 def _remember(shape: _Shape, members: Mapping[str, Any]) -> _Plan | None:
+    plan = _make(members, shape[2])
+    if plan is None:  # the types in its shape may be texts of any length
+        return None
     if len(_plans) >= KEPT:
         _plans.clear()
-    plan = _plans[shape] = _make(members, shape[2])
+    _plans[shape] = plan
     return plan
 
 

@@ -34,9 +34,16 @@ _COMMA: Final = re.compile("%2c", re.IGNORECASE)
 _SIGNED: Final = frozenset({"comp", "restype"})
 
 
-@lru_cache(maxsize=512)
+_CACHED: Final = 4096  # longer queries are not kept, so that a client cannot fill the memory
+
+
 def read_options(query: bytes) -> Mapping[str, str]:
     """Parse a raw query string, in which a plus is a space."""
+    return (_read_options if len(query) <= _CACHED else _read_options.__wrapped__)(query)
+
+
+@lru_cache(maxsize=512)
+def _read_options(query: bytes) -> Mapping[str, str]:
     options: dict[str, str] = {}
     if not query:
         return MappingProxyType(options)
