@@ -282,7 +282,6 @@ _REASONS: Final[Mapping[Reason, Promise]] = {
     Reason.NOT_KEPT: gettext_lazy("Not undone: the history no longer has this change."),
     Reason.NO_HISTORY: gettext_lazy("Turn on history to undo changes."),
     Reason.READ_ONLY: gettext_lazy("Not undone: the account is read-only."),
-    Reason.NOT_YOURS: gettext_lazy("Only maintainers can undo other people's changes."),
     Reason.LAST: gettext_lazy("Not undone: the account would be left without an owner."),
 }
 

@@ -35,18 +35,23 @@ def may_see(user: User, done: Activity, roles: Roles) -> bool:
 
 def may_undo(user: User, done: Activity, roles: Roles) -> bool:
     """Return whether a user has permission to undo; the undo may still fail."""
-    verb = done.effective_verb
-    if verb is PeopleVerb.USER_CHANGE:
+    if done.effective_verb is PeopleVerb.USER_CHANGE:
         return user.is_admin and done.before is not None
-    group, undo, role = verb.act.group, registry.undo_of(verb), roles.get(done.account_id or 0)
-    if role is None or undo is None or undo.capability is None:
-        return False
-    if group is Group.QUERIES and not done.detail.get("query"):
-        return _is_own(user, done)  # a private query concerns its owner only, who may be a viewer
-    if group is Group.COMMENTS:
-        return _is_own(user, done)
+    role, needed = roles.get(done.account_id or 0), needed_capability(user, done)
+    return role is not None and needed is not None and may(role, needed)
+
+
+def needed_capability(user: User, done: Activity) -> Capability | None:
+    """Return what a user must be able to do in the account to undo an activity; None if no role is enough."""
+    verb = done.effective_verb
+    group, undo = verb.act.group, registry.undo_of(verb)
+    if undo is None or undo.capability is None:
+        return None
+    is_private = group is Group.QUERIES and not done.detail.get("query")
+    if is_private or group is Group.COMMENTS:  # these concern their owner only, who may be a viewer
+        return Capability.READ if _is_own(user, done) else None
     is_own_change = group is Group.ENTITIES and _is_own(user, done)
-    return may(role, Capability.WRITE if is_own_change else undo.capability)
+    return Capability.WRITE if is_own_change else undo.capability
 
 
 def gives_power(done: Activity) -> bool:

@@ -19,7 +19,6 @@ class Reason(StrEnum):
     NOT_KEPT = "not kept"  # by the history
     NO_HISTORY = "no history"  # the account keeps none
     READ_ONLY = "read-only"
-    NOT_YOURS = "not yours"
     LAST = "last"  # an account would have no owner, or the server no admin
 
 

@@ -14,12 +14,14 @@ from storage.accounts import account_settings, accounts
 from storage.activity import activity
 from storage.activity.activity import ChangedSince
 from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.etag import ANY, write_etag
 from storage.entities import edits, entities
 from storage.entities.subject import EntityVerb
 from storage.models import Activity
+from storage.people import members
 from storage.snapshots.subject import SnapshotVerb
 from storage.tables import tables
 from storage.tables.subject import TableVerb
@@ -148,6 +150,17 @@ def test_says_why_not_and_where_to_look(visit, table, inserted):
 def test_own_changes_of_entities(post, table, inserted, who, status):
     assert post(who, inserted).status_code == status
     assert exists(table) == (who in {"victor", "sam", None})
+
+
+def test_says_which_role_an_undo_needs_and_who_has_it(post, table, account, inserted, cast):
+    changed = account_settings.change(account, label="New", by=by("alice"))
+    members.set_role(account, cast["eve"], Role.VIEWER, by=by("alice"))
+    for who, done, role, other in [
+        ("eve", inserted, "Editor", "max"), ("max", changed, "Owner", "alice"),
+    ]:  # fmt: skip
+        page = post(who, done).content.decode()
+        assert f"This requires the {role} role." in page
+        assert f"<bdi>{other}</bdi>" in page
 
 
 def test_changes_of_others(post, table, account):

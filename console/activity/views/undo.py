@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from console.activity import sentences
-from console.activity.undo import gives_power, may_see, may_undo, undo_several
+from console.activity.undo import gives_power, may_see, may_undo, needed_capability, undo_several
 from console.people import reauthentication
 from console.site import waiting
-from console.site.access import actor_of, user_of
+from console.site.access import RoleNeeded, actor_of, user_of
 from console.site.addresses import is_console_path
 from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
@@ -83,8 +83,10 @@ def _find_undoable(request: HttpRequest, numbers: str) -> list[Activity]:
     several = [done for done in activity.of_numbers(chosen) if may_see(user, done, roles)]
     if not chosen or len(several) != len(chosen) or len(several) > _MOST:
         raise Http404
-    if not all(may_undo(user, done, roles) for done in several):
-        raise PermissionDenied(sentences.explain_reason(Reason.NOT_YOURS))
+    for done in several:
+        if not may_undo(user, done, roles):
+            needed = needed_capability(user, done)
+            raise PermissionDenied if needed is None else RoleNeeded(needed, done.account)
     return several
 
 
