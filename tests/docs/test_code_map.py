@@ -2,7 +2,7 @@
 
 from tests import code_map
 
-MOST_WORDS = 1500
+MOST_WORDS = 600  # above the code map, which grows with each subject
 
 
 def test_the_code_map_is_current():
@@ -11,4 +11,7 @@ def test_the_code_map_is_current():
 
 
 def test_the_architecture_is_short():
-    assert len(code_map.DOCUMENT.read_text("utf-8").split()) <= MOST_WORDS
+    words = len(code_map.DOCUMENT.read_text("utf-8").partition("## Code map\n")[0].split())
+    assert words <= MOST_WORDS, (
+        f"docs/architecture.md has {words} words: shorten it, or write a document of the subject"
+    )
