@@ -41,7 +41,8 @@ def test_the_import_contract_has_the_order_of_the_registry():
         layer[0] for layer in rooms.layers("storage") if len(layer) == 1 and layer[0] in registry.SUBJECTS
     ]
     shared = {name for layer in rooms.layers("storage") if len(layer) > 1 for name in layer}
-    assert order == [name for name in reversed(registry.SUBJECTS) if name not in shared]
+    expected = [name for name in reversed(registry.SUBJECTS) if name not in shared]
+    assert order == expected, "order the layers of pyproject.toml as storage/core/registry.py, from the last"
 
 
 @pytest.mark.parametrize("name", registry.SUBJECTS)
@@ -51,8 +52,12 @@ def test_a_subject_stands_on_what_its_operations_import(name):
     for path in product_files():
         if re.match(rf"storage/{name}/(?!(api|serializers|subject)\.py)", path):
             others |= rooms_of(imports_of(path)) - {name}
-    assert set(import_module(f"storage.{name}.subject").SUBJECT.stands_on) == others
-    assert others <= set(registry.SUBJECTS[: registry.SUBJECTS.index(name)])
+    declared = set(import_module(f"storage.{name}.subject").SUBJECT.stands_on)
+    missing, needless = sorted(others - declared), sorted(declared - others)
+    assert not missing, f"storage/{name}/subject.py: add {missing} to stands_on"
+    assert not needless, f"storage/{name}/subject.py: remove {needless} from stands_on, which nothing imports"
+    later = sorted(others - set(registry.SUBJECTS[: registry.SUBJECTS.index(name)]))
+    assert not later, f"storage/core/registry.py: name {name} after {later}, which it stands on"
 
 
 def rooms_of(modules):
@@ -110,7 +115,9 @@ def test_nothing_outside_its_rooms_needs_an_optional_subject(name):
         for path in product_files()
         if not own.match(path) and (names_url(name, path) or any(map(room.fullmatch, imports_of(path))))
     ]
-    assert needing == []
+    assert not needing, (
+        f"{name} can be left out: declare a slot or hook that it fills, instead of its name in {needing}"
+    )
 
 
 # the words of optional rooms that the engine once knew; replication is PostgreSQL's and Azure's word for something else
@@ -133,7 +140,8 @@ def test_words_of_optional_rooms_stay_in_them():
         if not rooms_of_words.match(path)
         and (words.search(path) or words.search((ROOT / path).read_text("utf-8", errors="replace")))
     }
-    assert knowing == set(KNOWING)
+    assert not knowing - set(KNOWING), "ask the capabilities of relations and databases instead: see KNOWING"
+    assert not set(KNOWING) - knowing, "remove from KNOWING what no longer knows them"
 
 
 @cache
