@@ -119,6 +119,14 @@ def bind(options: Options) -> socket.socket:
     return bound
 
 
+def listen(options: Options, bound: socket.socket) -> None:
+    """Listen on the socket; raises Refusal if another has begun to since it was bound, which uvloop would not say."""
+    try:
+        bound.listen(BACKLOG)
+    except OSError as error:
+        raise Refusal(_why(options, error)) from None
+
+
 def _config(options: Options) -> uvicorn.Config:
     return uvicorn.Config(
         APPLICATION,

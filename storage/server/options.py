@@ -334,7 +334,7 @@ def read(environ: Mapping[str, str]) -> Options:
         bearer=bearer.read_trust(value, is_loopback=is_loopback(host)),
         sign_in=_read_sign_in(value, environ),
         second_factor_required=_read_flag("REQUIRE_SECOND_FACTOR", value["REQUIRE_SECOND_FACTOR"]),
-        metrics_listen=read_address(value["METRICS_LISTEN"]) if value["METRICS_LISTEN"] else None,
+        metrics_listen=_read_metrics_address(value["METRICS_LISTEN"], (host, port)),
         metrics_token=_read_token("METRICS_TOKEN", value["METRICS_TOKEN"]),
         metrics_accounts=_read_number("METRICS_ACCOUNTS", value["METRICS_ACCOUNTS"], 0, 10_000),
         log_format=_read_choice("LOG_FORMAT", value["LOG_FORMAT"]),
@@ -464,6 +464,17 @@ def read_address(text: str) -> tuple[str, int]:
         )
     host = match[1] or match[2] or "127.0.0.1"
     return host, int(match[3]) if match[3] else 10002
+
+
+def _read_metrics_address(text: str, service: tuple[str, int]) -> tuple[str, int] | None:
+    if not text:
+        return None
+    address = read_address(text)
+    if address == service and address[1] != 0:
+        raise Refusal(
+            f"{PREFIX}METRICS_LISTEN is {text!r}, where the service itself listens; give metrics another port."
+        )
+    return address
 
 
 def default_data() -> Path:

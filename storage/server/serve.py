@@ -153,5 +153,6 @@ def _serve(
     signals.first = end
     signals.reload = server.reload
     signals.second.insert(0, server.stop_at_once)
+    http_server.listen(options, listener)
     with watchdog.running(manager, options, listener):
         server.run([listener])

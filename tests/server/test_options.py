@@ -182,6 +182,10 @@ def test_trusted_proxies(text, listen, expected):
         ({**SIGN_IN, "TABLERO_LOGIN_OIDC_ADMITS": "somebody"}, "ADMITS"),
         ({"TABLERO_PORT": "8080"}, "TABLERO_PORT means nothing to Tablero"),
         ({"TABLERO_METRICS_LISTEN": "everywhere:all"}, "not an address to listen on"),
+        (
+            {"TABLERO_METRICS_LISTEN": "127.0.0.1"},
+            "where the service itself listens; give metrics another port",
+        ),
         ({"TABLERO_METRICS_TOKEN": "two words"}, "TABLERO_METRICS_TOKEN must be of ASCII"),
         *(
             (

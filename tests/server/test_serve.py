@@ -20,6 +20,7 @@ from storage.server.refusal import Refusal
 from storage.sql.lanes import COUNTS
 from storage.sql.statement import Lane
 from tests.live_server import start_server
+from tests.ports import held_port
 from tests.seeds import seeded
 from tests.server.requests_in_flight import PATIENT, begin_request, command_line, is_listening
 from tests.server.test_change_stream import add_reader, events, new_table, put, stream
@@ -174,6 +175,15 @@ def test_refuses_a_port_in_use():
             Refusal, match=r"^The port \d+ on 127.0.0.1 is in use; choose another with --listen"
         ):
             http_server.bind(options.read({"TABLERO_LISTEN": address}))
+
+
+def test_refuses_a_port_that_another_server_has_begun_to_use_during_the_start():
+    with held_port() as port:
+        chosen = options.read({"TABLERO_LISTEN": f"127.0.0.1:{port}"})
+        with http_server.bind(chosen) as first, http_server.bind(chosen) as second:
+            http_server.listen(chosen, first)
+            with pytest.raises(Refusal, match=rf"^The port {port} on 127.0.0.1 is in use"):
+                http_server.listen(chosen, second)
 
 
 def test_a_database_that_cannot_be_reached_is_named_without_its_password(settings):
