@@ -15,6 +15,7 @@ MAX_CHANGES: Final = 100
 
 _CHANGES: Final = frozenset({"POST", "PUT", "MERGE", "PATCH", "DELETE"})
 _METHODS: Final = {method.encode(): method for method in ("GET", *_CHANGES)}
+_MAX_HEAD: Final = 64 * 1024  # bytes of a part's request line and headers, as of a request
 _MAX_HEADER_LINES: Final = 100
 _MAX_PARAMETERS: Final = 1024
 _MAX_CACHED: Final = 512
@@ -157,10 +158,12 @@ class _PartReader:
         others = _without_length(segment[at if keyed is None else keyed.end() : blank_line])
         form = others if keyed is None else (keyed[1], keyed[3], others)
         known = self._heads.get(form)
-        if known is not None:
+        if known is not None and blank_line - at <= _MAX_HEAD:
             head, target = known
             return Part(head, target if keyed is None else keyed[2], segment[blank_line:].strip(_BLANK))
         head, target, end = _read_part_head(segment, at)
+        if end - at > _MAX_HEAD:
+            raise InvalidInput
         if end == blank_line:
             self._heads[form] = head, target
         return Part(head, target, segment[end:].strip(_BLANK))

@@ -26,7 +26,6 @@ from storage.domain.values.names import PROPERTY_NAME_LIMIT
 
 _SUPPORTED: Final = frozenset({"$filter", "$top", "$select", "$format"})
 _SELECT_LIMIT: Final = 255
-_TEXT_LIMIT: Final = 65536  # characters of an option, as in a request line; a part of a batch could have more
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
@@ -81,8 +80,6 @@ def read_table_query(options: Mapping[str, str], dialect: Dialect = dialects.STO
 
 def _filter(options: Mapping[str, str], dialect: Dialect) -> Filter | None:
     text = options.get("$filter", "")
-    if len(text) > _TEXT_LIMIT:
-        raise InvalidInput().within(PartKind.OPTION, "$filter")
     try:
         return parse(text, dialect) if text else None
     except StorageError as error:
@@ -96,8 +93,6 @@ def read_select(options: Mapping[str, str]) -> tuple[str, ...] | None:
     A name that no property can have selects nothing: ``odata.etag`` would come twice, and Atom has no such element.
     """
     text = options.get("$select", "")
-    if len(text) > _TEXT_LIMIT:
-        raise InvalidInput().within(PartKind.OPTION, "$select")
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if not text.strip() or "*" in names:
         return None

@@ -165,6 +165,11 @@ def test_parts_with_equal_heads_share_one_that_cannot_be_changed():
         first.head.headers[b"x"] = b"y"
 
 
+def test_reads_a_head_of_65_536_bytes():
+    path = b"x" * (65_536 - len(b"POST / HTTP/1.1\r\na: b\r\n\r\n"))
+    assert read_one(change(b"POST /%b HTTP/1.1" % path, headers=b"a: b\r\n")).target == b"/" + path
+
+
 def test_reads_one_part_more_than_may_be():
     for count, read in [
         (MAX_CHANGES, MAX_CHANGES),
@@ -211,6 +216,12 @@ def test_refuses_envelopes(content_type, error):
         changes(change(b"POST HTTP/1.1")),
         changes(change().replace(b"application/http", b"application/json")),
         pytest.param(changes(change(), change(headers=b"a: b\r\n" * 1000)), id="1000 headers"),
+        pytest.param(changes(change(), change(headers=b"a: %b\r\n" % (b"b" * 65_536))), id="long header"),
+        pytest.param(changes(change(), change(b"POST /%b HTTP/1.1" % (b"%" * 65_536))), id="long line"),
+        pytest.param(
+            changes(*(change(b"DELETE /t(%b) HTTP/1.1" % (key * 65_536)) for key in (b"a", b"b"))),
+            id="long keys",
+        ),
         PYTHON.replace(b"; boundary=changeset_1", b""),
         PYTHON.replace(b"mixed; boundary=changeset_1", b"related; boundary=changeset_1"),
         QUERY.replace(b"GET", b"POST"),

@@ -53,12 +53,6 @@ def test_keeps_nothing_of_a_long_query():
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", ["$filter", "$select"])
-def test_refuses_an_option_that_no_request_line_could_have(name):
-    with pytest.raises(InvalidInput):
-        query(f"{name}={'A' * 65537}")
-
-
 @pytest.mark.parametrize("text", ["$top=1&$top=1", "$filter=&$filter=", "$top=1&%24top=2"])
 def test_refuses_a_system_option_that_comes_twice(text):
     with pytest.raises(InvalidInput):
