@@ -60,8 +60,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, AccountNotShown) and members.was_removed(user_of(request), exception.account):
         return _render(request, "404_account.html", {"lost": exception.account.name}, status=404)
     if (address := _find_renamed(request)) is not None:
+        # forms and parts of a page that was opened before go on under the new name
+        is_kept = request.method != "GET" or is_script(request)
         try:
-            return HttpResponseRedirect(address)
+            return HttpResponseRedirect(address, preserve_request=is_kept)
         except DisallowedRedirect as error:  # too long
             return bad_request(request, error)
     deletion = _find_deletion(request)
@@ -72,15 +74,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _find_renamed(request: HttpRequest) -> str | None:
-    """Return the address of the same page of a table that was renamed, for users with access to its account."""
+    """Return the same address of a table that was renamed, for users with access to its account."""
     current, match = account_context(request), request.resolver_match
-    if (
-        current is None
-        or match is None
-        or "table" not in match.kwargs
-        or request.method != "GET"
-        or is_script(request)
-    ):
+    if current is None or match is None or "table" not in match.kwargs:
         return None
     name = last_change.renamed_to(current.account, match.kwargs["table"])
     if name is None:

@@ -116,6 +116,8 @@ def script_redirects(get_response: Next) -> Next:
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         target = response.headers.get("Location", "")
+        if response.status_code == 307:
+            return response  # the same request at another address, which scripts send
         if target and request.headers.get("Accept") == "text/event-stream":
             del response.headers["Location"]
             response.status_code = 204  # a page is no stream, which browsers would report as an error

@@ -113,6 +113,11 @@ def test_the_settings_of_a_table_rename_and_copy_it(visit, people, account):
     assert "Renamed people to visitors." in client.get(answer["Location"]).content.decode()
     moved = client.get("/ui/a/acme/t/People/schema/", {"x": "1"})
     assert moved["Location"] == "/ui/a/acme/t/visitors/schema/?x=1"
+    for headers in ({}, {"HX-Request": "true"}, {"HX-Request": "true", "HX-Request-Type": "partial"}):
+        saved = client.post("/ui/a/acme/t/people/settings/notes/", {"description": "x"}, headers=headers)
+        assert (saved.status_code, saved["Location"]) == (307, "/ui/a/acme/t/visitors/settings/notes/")
+    part = client.get("/ui/a/acme/t/people/?f=", headers={"HX-Request": "true", "HX-Request-Type": "partial"})
+    assert (part.status_code, part["Location"]) == (307, "/ui/a/acme/t/visitors/?f=")
     # Django redirects to no address of over 16,384 characters
     assert client.get("/ui/a/acme/t/people/schema/", {"x": "1" * 16_384}).status_code == 400
     assert visit("sam").get("/ui/a/acme/t/people/").status_code == 404
