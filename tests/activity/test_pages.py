@@ -239,6 +239,15 @@ def test_shows_a_part_of_many(read, table):
     assert "And 10 more entities" in page
 
 
+@pytest.mark.parametrize(("properties", "size", "shown"), [(200, 10, 5), (10, 30_000, 3), (100, 5_100, 1)])
+def test_shows_fewer_of_large_entities(read, table, properties, size, shown):
+    values = {f"P{number}": "x" * size for number in range(properties)}
+    apply(table, *(Insert(entity(str(number), **values)) for number in range(10)))
+    page = details(read, Activity.objects.order_by("pk").last())
+    assert page.count('class="entity-change"') == shown
+    assert f"And {10 - shown} more entities" in page
+
+
 @pytest.mark.django_db(transaction=True)
 def test_shows_settings(read, account, table, cast):
     shown = [
