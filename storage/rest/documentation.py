@@ -186,7 +186,8 @@ class Schema(AutoSchema):
         return [self.view.tag]
 
     def get_extensions(self) -> dict[str, Any]:
-        capability: Capability = self.view.capabilities[self.view.action]
+        capability: Capability | None = self.view.capabilities.get(self.view.action)
+        assert capability is not None, f"{type(self.view).__name__}.capabilities lacks {self.view.action}"
         role = LEAST_ROLE[capability].name.lower() if "{account}" in self.path else ""
         is_for_admins = capability in (Capability.OWN, Capability.GRANT) and not role
         return {
