@@ -162,7 +162,11 @@ def test_every_column_is_known():
     listed = {
         (name, column) for table in (MEMBERS, TEXTS) for name, columns in table.items() for column in columns
     }
-    assert short | numbers == listed, "Say in this file whether a column has members of an enumeration."
+    stored = short | numbers
+    assert not stored - listed, (
+        "add these columns to MEMBERS of this file if they have members of an enumeration, else to TEXTS"
+    )
+    assert not listed - stored, "remove these columns from MEMBERS or TEXTS"
 
 
 CONSOLE = {"ColumnLayout", "Invitation", "SavedQuery", "SavedQueryVersion", "User"}
