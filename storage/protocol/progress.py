@@ -77,3 +77,11 @@ def _observe_table(observed: ObservedRequest, name: str) -> None:
     """Record the table name; in Cosmos accounts, where nearly every text is a valid name, it is unconfirmed."""
     observed.table = clean_table(name, observed.kind) if name else ""
     observed.possible_table = "" if observed.table or observed.kind is AccountKind.STORAGE else name
+
+
+def forget_frames(error: Exception) -> None:
+    """Detach an error from the frames of its request, which refer to it, and to all that was read.
+
+    They would stay in memory until the garbage collector runs, which is rarely.
+    """
+    error.__traceback__ = error.__context__ = error.__cause__ = None

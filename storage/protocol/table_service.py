@@ -36,7 +36,7 @@ from storage.protocol.incoming import (
     resolve_request,
 )
 from storage.protocol.negotiation import FIRST_WITHOUT_ATOM, read_preference
-from storage.protocol.progress import Progress, observe
+from storage.protocol.progress import Progress, forget_frames, observe
 from storage.protocol.query_options import check_options
 from storage.runtime.catalog import KnownAccount
 from storage.runtime.live_feed import LiveFeed
@@ -120,9 +120,13 @@ class TableService:
         operation = observe(progress)
         if progress.error is not None:
             _log_error(progress, operation)
+        refusal = observed.refusal
         self._record(head, observed)
         if self._tracer is not None:
             self._tracer.finish_request(observed)
+        for error in (refusal, progress.failure):
+            if error is not None:
+                forget_frames(error)
 
     def _record(self, head: RequestHead, observed: ObservedRequest) -> None:
         if observed.possible_table and self._service.knows_table(

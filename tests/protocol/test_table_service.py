@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gc
 import json
 import logging
 import re
@@ -19,6 +20,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from storage.accounts import accounts, sealed_keys
 from storage.accounts.accounts import NewAccount
 from storage.domain.access.signature import SignedRequest, sign
+from storage.domain.errors import StorageError
 from storage.models import Account, Activity
 from storage.protocol import http_request, request_memory
 from storage.protocol.call import ServerSettings
@@ -37,6 +39,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 ACCOUNT, KEY = "account1", b"k" * 64
 JSON = {"Accept": "application/json;odata=nometadata", "Content-Type": "application/json"}
+BATCH = {"Content-Type": "multipart/mixed; boundary=b"}
 GUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -134,6 +137,35 @@ async def call(service, method, path, query, fields, chunks):
     await serving
     body.release()
     return replies[0] if replies else None
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers"),
+    [
+        ("/people", b'{"PartitionKey":"p"}', JSON),
+        ("/people", b'{"PartitionKey":', JSON),
+        ("/$batch", b"--b\r\n\r\nGET /people(PartitionKey='p',RowKey='r') HTTP/1.1\r\n\r\n--b--", BATCH),
+        ("/$batch", b"--b\r\n\r\nGET /people?$filter=x HTTP/1.1\r\n\r\n--b--", BATCH),
+        (
+            "/$batch",
+            b"--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\n\nPOST /people HTTP/1.1\n\n{}\n--c--\n--b--",
+            BATCH,
+        ),
+    ],
+)
+async def test_a_refused_request_is_not_kept_by_its_error(send, path, body, headers):
+    """Its frames refer to the body, and the garbage collector runs rarely."""
+    await send("POST", "/Tables", {"TableName": "people"})
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        reply = await send("POST", path, body, headers)
+        gc.collect()
+        kept = [it for it in gc.garbage if isinstance(it, StorageError)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    assert reply.status in (202, 400) and kept == []
 
 
 class Reading(asyncio.Transport):
