@@ -123,6 +123,8 @@ def asked(page):
 
 
 def press(page, address):
+    """Press a link without a limit of time, which a busy machine could exceed."""
+    page.evaluate("performance.now = () => 0; window.setTimeout = () => 0")
     page.locator(f"a[href='{address}']:visible").first.hover()
     page.mouse.down()
 
@@ -172,8 +174,13 @@ IS_PREFETCHED = "performance.getEntriesByType('navigation')[0].deliveryType === 
 
 def test_a_document_is_asked_for_when_its_link_is_pressed(page):
     page.goto("/ui/")
+    statuses = []
+    client = page.context.new_cdp_session(page)
+    client.on("Preload.prefetchStatusUpdated", lambda it: statuses.append(it["status"]))
+    client.send("Preload.enable")
     press(page, ACCOUNT)
-    page.wait_for_timeout(200)
+    while "Ready" not in statuses:
+        page.wait_for_timeout(10)
     assert page.url.endswith("/ui/")
     page.mouse.up()
     page.wait_for_url(f"**{ACCOUNT}")
@@ -182,7 +189,8 @@ def test_a_document_is_asked_for_when_its_link_is_pressed(page):
 
 def test_a_document_whose_link_was_pressed_before_is_asked_for_again(page):
     page.goto("/ui/")
-    press(page, ACCOUNT)
+    page.locator(f"#main a[href='{ACCOUNT}']").first.hover()
+    page.mouse.down()
     page.mouse.move(5, 690)
     page.mouse.up()
     expect(page.locator("[data-pressed]")).to_have_count(0)
