@@ -1,10 +1,12 @@
 """XML as enemies write it: refused within milliseconds, and nothing kept."""
 
+import gc
 import itertools
 import sys
 from pathlib import Path
 
 import pytest
+from defusedxml.ElementTree import DefusedXMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -194,3 +196,21 @@ def resident_memory():
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
     return resident
+
+
+@pytest.mark.parametrize(
+    "document", ["<a>", "<a><b></a>", "<a>&b;</a>", "<!DOCTYPE a><a/>", "<a/>b", "<a>b</a>"]
+)
+def test_nothing_waits_for_the_garbage_collector(document):
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        try:
+            read_xml(document.encode())
+        except InvalidXmlDocument:
+            pass
+        gc.collect()
+        assert [it for it in gc.garbage if isinstance(it, DefusedXMLParser)] == []
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()

@@ -35,7 +35,9 @@ def read_xml(body: bytes) -> Element:
         parser.feed(document)
         root: Element = parser.close()
     except (ParseError, DefusedXmlException) as error:  # a ParseError knows where
-        raise InvalidXmlDocument from error
+        # its handlers and the frames of its error refer to it, and to what was read: they would be garbage for long
+        vars(parser).clear()
+        raise InvalidXmlDocument from error.with_traceback(None)
     _check_depth(root)
     return root
 
