@@ -479,3 +479,16 @@ def test_on_a_phone_the_drawer_is_the_page(open_entity, edited):
     foot = drawer.locator(".entity-foot").bounding_box()
     assert foot["y"] + foot["height"] == 844
     check_reflow(page)
+
+
+@pytest.mark.long
+def test_keys_of_a_kibibyte_leave_room_for_the_rest(open_entity):
+    keys = {"partition_key": "x" * 512, "row_key": ("words and " * 52)[:512]}
+    page = open_entity(**keys, **{"N" * 255: 1})
+    assert page.locator("h1").bounding_box()["height"] < 200
+    place = page.locator(".crumbs li", has_text="edited")
+    assert place.evaluate("it => it.scrollWidth <= it.clientWidth")
+    page.set_viewport_size({"width": 640, "height": 450})  # 1280 × 900 at 200 %
+    for path in (address(**keys), TABLE, f"{TABLE}?view=json", f"{TABLE}design/", "/ui/a/devstoreaccount1/"):
+        page.goto(path)
+        check_reflow(page)
