@@ -58,7 +58,6 @@ _WEEKDAYS: Final = frozenset(
     for name in names.split()
 )
 _MORNING: Final = frozenset(("am", "oo", "上午", "午前", "오전"))
-_AFTERNOON: Final = frozenset(("pm", "os", "下午", "午後", "오후"))
 
 _SPACES: Final = str.maketrans("\u00a0\u2009\u202f", "   ")
 _WORD: Final = r"[^\W\d_]{2,}"

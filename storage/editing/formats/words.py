@@ -42,7 +42,8 @@ _LONGEST: Final = 80  # characters
 def fold_word(text: str) -> str:
     """Fold case and accents of a word, including the Turkish I, so that HAYIR equals hayir."""
     plain = unicodedata.normalize("NFKD", text.strip().replace("ı", "i")).casefold()
-    return "".join(it for it in plain if not unicodedata.combining(it)).replace("ı", "i")
+    letters = "".join(it for it in plain if not unicodedata.combining(it)).replace("ı", "i")
+    return unicodedata.normalize("NFC", letters)  # NFKD takes syllables of Hangul apart
 
 
 @dataclass(frozen=True, slots=True)
