@@ -3,6 +3,7 @@
 import os
 import stat
 import subprocess
+import tarfile
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ from storage.backups import last_backup
 from storage.backups.last_backup import Kind, LastBackup
 from storage.runtime import doctor
 from storage.server import embedded, options
-from storage.server.backups import description
+from storage.server.backups import description, programs
 from storage.server.backups.description import Backup, SecretIn
 from storage.server.backups.files import verify
 from storage.server.backups.stores import FolderDraft, FolderStore
@@ -183,6 +184,23 @@ def test_a_killed_backup_leaves_nothing_that_looks_like_one(live, filled, backup
     assert live.process.poll() is None
     assert len(description.backups(FolderStore(backups))) == len(complete) + 1
     assert not list(backups.glob(".*.part"))
+
+
+def test_a_server_that_ends_during_a_backup_is_the_reason_why_it_failed(
+    filled, backups, tmp_path, monkeypatch
+):
+    """pg_basebackup has sent whole files by then, so that only its manifest is missing."""
+    with tarfile.open(tmp_path / "sent.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
+        archive.add(filled / "database" / "PG_VERSION", "PG_VERSION")
+    error = "pg_basebackup: error: could not read COPY data: server closed the connection unexpectedly"
+    program = tmp_path / "pg_basebackup"
+    program.write_text(f"#!/bin/sh\nhead -c 1024 {tmp_path}/sent.tar\necho '{error}' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(programs.installation, "packaged_programs", lambda: tmp_path)
+    said = manage("backup", backups, "--data", filled, status=1)
+    assert (
+        "pg_basebackup failed: could not read COPY data: server closed the connection unexpectedly." in said
+    )
 
 
 def test_a_changed_byte_is_refused(good, filled, backups, data):

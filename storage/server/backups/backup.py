@@ -219,7 +219,9 @@ def _stream(work: _Work, parent: Backup | None, size: int) -> Written:
         with programs.reading(
             work.options, "pg_basebackup", *arguments, say=work.say, lock=work.lock
         ) as stream:
-            return files.write_database(stream, work.draft, work.key, size)
+            written = files.write_database(stream, work.draft, work.key, size)
+    # a program that failed has ended the stream early, and is the reason
+    return files.complete_database(written, work.draft, work.key)
 
 
 def _check_space(store: Store, size: int) -> None:

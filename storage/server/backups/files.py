@@ -37,12 +37,17 @@ class Written(NamedTuple):
 
 
 def write_database(stream: Reader, draft: Draft, key: Key | None, expected: int) -> Written:
-    """Store the output of pg_basebackup; raises Refusal unless it matches the manifest."""
+    """Store the output of pg_basebackup, which is complete when ``complete_database`` has checked it."""
     if isinstance(draft, FolderDraft) and key is None:
         written = _unpack(stream, draft)
     else:
         with creating(draft, ARCHIVE, key, expected) as sink:
             written = _pack(stream, sink)
+    return written
+
+
+def complete_database(written: Written, draft: Draft, key: Key | None) -> Written:
+    """Return the files that the manifest does not list; raises Refusal unless those that it lists match."""
     listed = read_manifest(written.manifest, draft.name)
     for name, digest in listed.items():
         if written.digests.get(f"{DATABASE}/{name}") != digest:
