@@ -5,6 +5,9 @@ import { refresh } from "../site/request.js";
 
 const EVERY = 60000; // milliseconds between two refreshes of a range up to now
 const DASHES = [[], [6, 4], [2, 3]];
+// seconds between two labels of an axis of times: never less than what the labels tell apart, minutes or days
+const DAY = 86400;
+const DISTANCES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 480, 720].map((it) => it * 60).concat([...Array(90).keys()].map((it) => (it + 1) * DAY));
 const { lang, dataset: page } = document.documentElement;
 const drawn = new Map(); // charts by their figures
 const resized = new ResizeObserver((entries) => {
@@ -147,7 +150,8 @@ function draw(figure, { size, inks, faint, colours }, marks) {
         font: `11px ${colours.font}`,
         size: 28,
         space: 70,
-        values: (_, at) => at.map((it) => (span > 2 * 86400 ? day : time).format(it * 1000)),
+        incrs: DISTANCES.filter((it) => span <= 2 * DAY || it >= DAY),
+        values: (_, at) => at.map((it) => (span > 2 * DAY ? day : time).format(it * 1000)),
       },
       {
         stroke: colours.axis,
