@@ -1,6 +1,7 @@
 """Conversion of errors at any stage of a request to problem details."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, SuspiciousOperation
@@ -19,6 +20,7 @@ from storage.rest.problems import FieldError, Problem, replace_surrogates
 from storage.transfer.file_work import TooMuchFileWork
 
 RETRY_AFTER: Final = 5  # seconds
+MOST_ERRORS: Final = 100  # that are listed; a body of 1 MiB can have 100,000
 
 
 class InvalidParameters(exceptions.ValidationError):
@@ -76,7 +78,8 @@ def _from_framework(error: exceptions.APIException) -> Problem | None:
     match error:
         case exceptions.ValidationError():
             in_query = isinstance(error, InvalidParameters)
-            return Problem(problems.INVALID, errors=list(_flatten(error.detail, "", in_query=in_query)))
+            errors = _flatten(error.detail, "", in_query=in_query)
+            return Problem(problems.INVALID, errors=list(islice(errors, MOST_ERRORS)))
         case exceptions.ParseError():
             return Problem(problems.MALFORMED, str(error.detail))
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():

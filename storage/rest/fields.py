@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
 from django.http import QueryDict
@@ -14,7 +15,7 @@ from rest_framework.request import Request
 from storage.core import lifetimes
 from storage.core.lifetimes import LifetimeError
 from storage.domain.access.roles import Role, name_role
-from storage.rest.exceptions import InvalidParameters
+from storage.rest.exceptions import MOST_ERRORS, InvalidParameters
 
 ROLES: Final = [role.name.lower() for role in Role]
 _INSTANT: Final = re.compile(
@@ -28,9 +29,10 @@ class StrictSerializer(serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
             known = {name for name, field in self.fields.items() if not field.read_only}
-            unknown = {name: ["Unknown member."] for name in data if name not in known}
-            if unknown:
-                raise ValidationError(unknown)
+            unknown = islice((name for name in data if name not in known), MOST_ERRORS)
+            errors = {name: ["Unknown member."] for name in unknown}
+            if errors:
+                raise ValidationError(errors)
         return super().to_internal_value(data)
 
 

@@ -30,7 +30,7 @@ INVALID: Final = ProblemType(
     "invalid",
     400,
     "The request is not valid",
-    "A member or parameter is missing, unknown or malformed; `errors` lists each one.",
+    "A member or parameter is missing, unknown or malformed; `errors` lists each one, up to a hundred.",
 )
 UNAUTHENTICATED: Final = ProblemType(
     "unauthenticated", 401, "Authentication required", "The token is missing, unknown, expired or revoked."

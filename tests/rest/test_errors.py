@@ -42,6 +42,14 @@ def test_no_body_makes_the_server_fail(ask):
     assert problem["errors"] == [{"pointer": "#/a~1b~0c", "detail": "Unknown member."}]
 
 
+def test_lists_a_hundred_errors(ask):
+    for body in (
+        {f"m{number}": 1 for number in range(101)},
+        {"name": "acme2", "labels": {f"l{n}": 1 for n in range(101)}},
+    ):
+        assert len(check(ask("POST", "accounts", body), 400)["errors"]) == 100
+
+
 def test_parameters_are_strict(ask):
     for query in [
         "limit=0", "limit=501", "limit=x", "limit=" + "9" * 5000, "cursor=%00", "cursor=!", "name=%00", "more=1",
