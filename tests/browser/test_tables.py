@@ -141,3 +141,24 @@ def test_hostile_notes_fit_a_narrow_page(open_list, make):
     expect(page.get_by_text("<b>bold</b>").first).to_be_visible()
     check_reflow(page)
     check_axe(page, "main")
+
+
+@pytest.mark.long
+def test_the_sidebar_finds_a_table_beyond_those_that_it_lists(open_list, service):
+    others = [f"beside{number:03}" for number in range(101)]
+    for name in [*others, "zebra"]:
+        service.create_table(name)
+    page = open_list("overview/")
+    tables = page.locator("#sidebar-tables")
+    expect(tables.get_by_role("link", name="zebra")).to_have_count(0)
+    page.get_by_label("Filter tables", exact=True).press_sequentially("Zeb")
+    zebra = tables.get_by_role("link", name="zebra")
+    expect(zebra).to_be_visible()
+    assert tables.get_by_role("link", name="All tables").get_attribute("href").endswith("?q=Zeb")
+    page.get_by_label("Filter tables", exact=True).fill("")
+    assert tables.get_by_role("link", name="All tables").get_attribute("href").endswith("/devstoreaccount1/")
+    page.get_by_label("Filter tables", exact=True).fill("zebra")
+    zebra.click()
+    page.wait_for_url("**/t/zebra/")
+    for name in [*others, "zebra"]:
+        service.delete_table(name)
