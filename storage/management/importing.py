@@ -13,7 +13,6 @@ from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, Final
 
 from django.core.management.base import CommandError
-from django.utils import timezone
 
 from storage.domain.refusals import Reason
 from storage.editing.formats.counted_times import CountedTimeFormat
@@ -172,7 +171,9 @@ def read_wishes(file: str, options: dict[str, Any]) -> Wishes:
     )
 
 
-def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping, Proposal | None]:
+def read_mapping(
+    file: RowFile, context: InputContext, options: dict[str, Any]
+) -> tuple[ColumnMapping, Proposal | None]:
     """Return the given or proposed mapping of a file, with the options applied."""
     proposal: Proposal | None = None
     if options["mapping"] is not None:
@@ -181,7 +182,7 @@ def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping,
         except ValueError as error:
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
     else:
-        proposal = file.propose(InputContext(timezone.now()))
+        proposal = file.propose(context)
         _require_keys(proposal, options["partition_key"], options["row_key"])
         mapping = proposals.complete(proposal, options["partition_key"], options["row_key"])
         if options["zone"]:
@@ -189,7 +190,7 @@ def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping,
     for option, kinds in _FORMAT_OPTIONS.items():
         for name, text in options[option.replace("-", "_")]:
             format_ = _find_format(option, kinds, text)
-            looked_at = proposal or file.propose(InputContext(timezone.now()))
+            looked_at = proposal or file.propose(context)
             mapping = _with_formats(looked_at, mapping, name, format_)
     mapping = _change(mapping, options)
     mapping.check(proposal.names if proposal is not None else file.layout.columns)

@@ -9,6 +9,7 @@ from typing import Final
 from django.utils import timezone
 
 from storage.domain.refusals import Reason, Refusal
+from storage.domain.values.kinds import AccountKind
 from storage.editing.input_context import InputContext
 from storage.models import JobFile
 from storage.tabular.content import FileRefused
@@ -55,9 +56,10 @@ def take(file: JobFile, wishes: Wishes = NO_WISHES) -> FileSample:
 
 
 def _take(file: JobFile, wishes: Wishes) -> FileSample:
+    kind = AccountKind.STORAGE if file.account is None else AccountKind(file.account.kind)
     read = RowFile(file_work.opening(file), wishes, check=file_work.check_process)
     sample = read.sample()
-    proposal = sample.propose(InputContext(timezone.now()))
+    proposal = sample.propose(InputContext(timezone.now(), kind))
     return FileSample(import_jobs.open_rows(file, read.layout), sample, proposal)
 
 

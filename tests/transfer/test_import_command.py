@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import sys
 import zipfile
 from types import SimpleNamespace
@@ -11,8 +12,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from storage.accounts import accounts
+from storage.domain.values.kinds import AccountKind
 from storage.jobs import running
-from storage.models import Activity, Job
+from storage.models import Account, Activity, Job
 from storage.runtime import job_runner
 from storage.tables import tables
 
@@ -61,6 +63,14 @@ def test_a_new_table_of_a_file_and_a_file_of_it(run, file, tmp_path):
     run("export", "shop/people", tmp_path / "some.ndjson", "--filter", "PartitionKey eq 'se'")
     assert json.loads((tmp_path / "some.ndjson").read_text())["RowKey"] == "1"
     assert Activity.objects.filter(verb="entity.export", detail__scope="query").count() == 1
+
+
+def test_types_are_guessed_within_the_limits_of_the_account(run, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("PartitionKey,RowKey,Born\nse,ada,0001-01-01T00:00:00Z\n")
+    Account.objects.filter(name="shop").update(kind=AccountKind.COSMOS)
+    said = run("import", "shop/times", path, "--create", "--dry-run")
+    assert re.search(r"Born +DateTime", said), said
 
 
 def test_a_guess_of_the_encoding_is_said_with_others(run, tmp_path):

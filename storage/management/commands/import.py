@@ -12,6 +12,7 @@ from typing import IO, Any, Final
 
 from django.core.management.base import CommandError
 from django.db import DatabaseError, InterfaceError
+from django.utils import timezone
 
 from storage.activity.activity import command_actor
 from storage.domain.errors import StorageError
@@ -131,7 +132,8 @@ class Command(DatabaseCommand):
     def _prepare(self, file: RowFile, table: Table, name: str, options: dict[str, Any]) -> "_Source":
         """Print how a file is read and how its columns are mapped."""
         self._describe_layout(file)
-        mapping, proposal = read_mapping(file, options)
+        context = InputContext(timezone.now(), AccountKind(table.account.kind))
+        mapping, proposal = read_mapping(file, context, options)
         self._describe_mapping(mapping, proposal)
         for text in find_unused_formats(mapping, options):
             self.stdout.write(f"No column has only values in the format {text}. Name one: COLUMN={text}")
