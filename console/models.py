@@ -208,9 +208,7 @@ class SavedQuery(models.Model):
     """Saved query, private to one user or shared in the account."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    table_name = models.CharField(
-        max_length=63
-    )  # in lower case; a table that is created again keeps its queries
+    table_name = models.CharField(max_length=255)  # folded; a table that is created again keeps its queries
     slug = models.CharField(max_length=64)
     name = models.CharField(max_length=64)
     description = models.TextField(max_length=2000, blank=True, default="")

@@ -1012,7 +1012,7 @@ class ImportDraft(models.Model):
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    table_name = models.CharField(max_length=63)  # the table need not exist yet
+    table_name = models.CharField(max_length=255)  # the table need not exist yet
     owner = models.CharField(max_length=256)  # the name of a user
     file = models.OneToOneField(JobFile, on_delete=models.CASCADE, null=True, related_name="draft")
     file_name = models.CharField(max_length=255)

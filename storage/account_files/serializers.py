@@ -8,6 +8,7 @@ from storage.account_files.account_building import BuiltAccount
 from storage.accounts.serializers import AccountKindField, AccountNameField, CreatedAccountSerializer
 from storage.domain.access.roles import Role
 from storage.domain.entities.fits import Misfit
+from storage.domain.values.names import TABLE_NAME_LIMIT
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
     QueryParameters,
@@ -65,7 +66,7 @@ class AccountExportSerializer(StrictSerializer):
         " with a file for each table, which readers may export too.",
     )
     tables = serializers.ListField(
-        child=StrictCharField(max_length=63),
+        child=StrictCharField(max_length=TABLE_NAME_LIMIT),
         default=list,
         max_length=10_000,
         help_text="Only these tables in a ZIP file.",

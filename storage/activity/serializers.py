@@ -8,6 +8,7 @@ from rest_framework import serializers
 from storage.activity.actors import actor_of
 from storage.core import registry
 from storage.domain.access.actor import ActorKind
+from storage.domain.values.names import TABLE_NAME_LIMIT
 from storage.models import Activity
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import PeriodField
@@ -18,7 +19,9 @@ class ActivityParameters(PageParameters):
     verb = serializers.ChoiceField(
         choices=list(registry.verbs()), default="", help_text="Only this kind of activity."
     )
-    table = serializers.CharField(default="", max_length=63, help_text="Only activity on this table.")
+    table = serializers.CharField(
+        default="", max_length=TABLE_NAME_LIMIT, help_text="Only activity on this table."
+    )
     user = serializers.CharField(default="", max_length=150, help_text="Part of the user's name.")
     since = PeriodField(default=None, help_text="At or after this time.")
     until = PeriodField(default=None, help_text="Before this time.")

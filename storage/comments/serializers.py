@@ -7,6 +7,7 @@ from rest_framework import serializers
 from storage.comments import threads
 from storage.comments.content import LONGEST, SubjectKind
 from storage.comments.threads import SHOWN
+from storage.domain.values.names import TABLE_NAME_LIMIT
 from storage.models import Comment, CommentThread
 from storage.rest.fields import (
     InstantField,
@@ -18,7 +19,9 @@ from storage.rest.paging import PageParameters
 
 
 class ThreadParameters(PageParameters):
-    table = serializers.CharField(default="", max_length=63, help_text="Only in this table, in any case.")
+    table = serializers.CharField(
+        default="", max_length=TABLE_NAME_LIMIT, help_text="Only in this table, in any case."
+    )
     state = serializers.ChoiceField(choices=["open", "resolved", "all"], default="open")
 
 

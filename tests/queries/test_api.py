@@ -7,8 +7,11 @@ import pytest
 from console.models import SavedQuery
 from console.queries import saved, saved_changes
 from storage.domain.access.actor import SERVER
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import TABLE_NAME_LIMIT
 from storage.models import Activity
 from storage.queries.subject import QueryVerb
+from storage.tables import tables
 
 QUERIES = "accounts/acme/tables/people/queries"
 OPEN = {"name": "Open", "filter": "State eq '{{state}}'", "view": {"sort": "-Total"}, "is_shared": True}
@@ -50,6 +53,17 @@ def test_a_change_between_read_and_write_is_kept(eve, monkeypatch):
     assert eve("PATCH", f"{QUERIES}/open", {"filter": "State eq 'done'"}).status_code == 412
     kept = SavedQuery.objects.get()
     assert (kept.content["f"], kept.description) == (OPEN["filter"], "Changed by another user")
+
+
+def test_a_table_with_a_long_name_has_queries_activity_and_comments(call, account):
+    account.kind = AccountKind.COSMOS
+    account.save()
+    name = "x" * TABLE_NAME_LIMIT
+    tables.create(account, name)
+    eve = call("eve")
+    assert eve("POST", f"accounts/acme/tables/{name}/queries", OPEN).status_code == 201
+    for path in ("activity", "comments"):
+        assert eve("GET", f"accounts/acme/{path}?table={name}").status_code == 200
 
 
 def test_a_private_query_is_its_owners(eve, call):

@@ -10,9 +10,11 @@ from storage.accounts import accounts
 from storage.domain.access.actor import COMMAND, Actor, ActorKind
 from storage.domain.errors import ServerBusy
 from storage.domain.refusals import Reason
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import TABLE_NAME_LIMIT
 from storage.entities.writing import WriteMode
 from storage.jobs import files, jobs
-from storage.models import Job
+from storage.models import ImportDraft, Job
 from storage.runtime import job_runner
 from storage.tables import tables
 from storage.tabular.layout import FileRefused, Wishes
@@ -135,6 +137,14 @@ def test_each_user_reads_one_file_at_a_time_and_few_wait(account, monkeypatch):
     with file_work.reading("ada"):
         pass
     assert not file_work._waiting and not file_work._reading
+
+
+def test_an_import_is_prepared_for_a_table_with_a_long_name(account):
+    account.kind = AccountKind.COSMOS
+    account.save()
+    name = "x" * TABLE_NAME_LIMIT
+    import_drafts.create(account, name, "people.csv", len(TEXT), by=ADA)
+    assert ImportDraft.objects.get().table_name == name
 
 
 def test_no_connection_is_held_while_a_file_is_parsed(account, monkeypatch):

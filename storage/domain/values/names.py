@@ -30,7 +30,7 @@ _METRICS_TABLE = re.compile(r"\$Metrics[A-Z]{1,55}", re.IGNORECASE | re.ASCII)
 _TABLE_CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # PostgreSQL holds no U+0000, and no URL a lone surrogate
 _DISALLOWED_IN_COSMOS_TABLES = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_COSMOS_TABLE_LIMIT: Final = 254  # characters [wire]; the documentation says 255
+TABLE_NAME_LIMIT: Final = 254  # characters, in Cosmos accounts [wire]; the documentation says 255
 # lone surrogates are not characters; Azure's own list is / \ # ? and the control characters
 _DISALLOWED_IN_KEYS = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -57,7 +57,7 @@ def fold_new_table_name(name: str, kind: AccountKind) -> str:
 
 @lru_cache(maxsize=4096)
 def _fold_cosmos_name(name: str) -> str:
-    if not 0 < utf16_length(name) <= _COSMOS_TABLE_LIMIT:
+    if not 0 < utf16_length(name) <= TABLE_NAME_LIMIT:
         raise BadRequest
     wrong = _DISALLOWED_IN_COSMOS_TABLES.search(name)
     # $batch and the like are paths of the service itself, and so is Tables [inferred]
