@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from storage.server.refusal import Refusal
 
 NAME = "tablero"  # name of the database and of its owner
 MEGABYTE = 1 << 20
+_SOCKET_TIMEOUT: Final = 1.0  # seconds
 
 
 def prepare(
@@ -38,7 +40,18 @@ def is_ready(folder: DataFolder) -> bool:
         lines = (folder.database / "postmaster.pid").read_text().splitlines()
     except OSError:
         return False
-    return lines[7:8] != [] and lines[7].strip() == "ready"
+    return lines[7:8] != [] and lines[7].strip() == "ready" and _is_listening(folder)
+
+
+def _is_listening(folder: DataFolder) -> bool:
+    """Return whether a process listens on the socket; one that was killed has left its files."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(_SOCKET_TIMEOUT)
+        try:
+            client.connect(str(folder.socket_folder / ".s.PGSQL.5432"))
+        except OSError:
+            return False
+    return True
 
 
 def remove_socket_folder(folder: DataFolder) -> None:

@@ -230,10 +230,14 @@ def test_small_takes_less_memory_but_what_a_command_sets_counts(tmp_path):
     assert cluster._size(folder.database) == 100
 
 
-def test_a_command_gives_up_on_a_server_whose_postgresql_does_not_run(data, monkeypatch):
+@pytest.mark.parametrize("was_killed", [False, True])
+def test_a_command_gives_up_on_a_server_whose_postgresql_does_not_run(data, monkeypatch, was_killed):
     monkeypatch.setattr(embedded, "PATIENCE", 0.0)
     folder = DataFolder(data)
     folder.create()
+    if was_killed:
+        folder.database.mkdir()
+        (folder.database / "postmaster.pid").write_text("1\n" * 7 + "ready   \n")
     result = options.read({"TABLERO_DATA": str(data)})
     with (
         folder.held("serve"),
