@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import InterfaceError, OperationalError
 
 from storage.accounts import accounts
 from storage.domain.errors import StorageError
@@ -13,6 +14,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.health import release
 from storage.models import Account, Table
 from storage.server import migration
+from storage.sql.django import is_lost
 from storage.tables import tables
 
 
@@ -89,6 +91,13 @@ class DatabaseCommand(TableroCommand):
         except (CommandError, Refused, StorageError) as error:
             text = error.text if isinstance(error, StorageError) else str(error)
             raise CommandError(text, returncode=self.error_status) from None
+        except (InterfaceError, OperationalError) as error:
+            if not is_lost(error):
+                raise
+            reason = str(error).strip().partition("\n")[0].rstrip(".")
+            raise CommandError(
+                f"The connection to the database was lost: {reason}.", returncode=self.error_status
+            ) from None
 
     def prepare(self) -> None:
         """Refuse a database of another version before the command runs."""

@@ -7,11 +7,14 @@ import sys
 from importlib import import_module
 
 import pytest
-from django.core.management import get_commands
+from django.core.management import CommandError, call_command, get_commands
+from django.db import connection
 
 from storage.health import release
+from storage.jobs import jobs
 from storage.server import command_line
 from storage.server.refusal import Refusal
+from storage.sql.django import execute
 from tests.live_server import ROOT
 
 
@@ -45,6 +48,19 @@ def test_the_help_of_a_command_has_options_of_tablero_alone(name):
     assert "--no-color" not in text
     assert "--data DIR" in text
     assert "--config FILE" in text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_command_whose_database_ends_says_so_without_a_traceback(monkeypatch):
+    def end(*arguments, **options):
+        execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    monkeypatch.setattr(jobs, "get", end)
+    with pytest.raises(
+        CommandError, match=r"^The connection to the database was lost: terminating connection"
+    ):
+        call_command("job", "show", "1")
+    connection.close()
 
 
 def test_the_settings_are_those_of_tablero_in_the_shell_of_another_project(monkeypatch, capsys):
