@@ -1,5 +1,5 @@
 // Ordinary forms of a page, sent without leaving it: what was typed stays until the server has taken it.
-import { isTurning } from "./navigation.js";
+import { isTurning, visit } from "./navigation.js";
 import { on, pageSignal } from "./on.js";
 import { loadHead, read, request } from "./request.js";
 import { goOnSaved, setOnItsWay, setSent } from "./unsaved.js";
@@ -51,8 +51,7 @@ export async function load(address, body, place) {
     setSent(true);
     if (goOnSaved() || isTurning()) return; // where the user wanted to go since
     if (leftAt > sentAt) await new Promise((done) => setTimeout(done, DEPARTURE)); // a download leaves this page here
-    location.assign(elsewhere);
-    return;
+    return visit(elsewhere);
   }
   setSent(false);
   const found = await read(answer);
