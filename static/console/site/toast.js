@@ -72,7 +72,9 @@ async function undo(form) {
     form.submit();
     return;
   }
+  const hadFocus = form.contains(document.activeElement);
   form.closest("[data-toast]").remove();
+  if (hadFocus) document.querySelector('[data-grid] :is(td, th)[tabindex="0"]')?.focus({ preventScroll: true });
   announce(found);
   document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [] } }));
 }
