@@ -140,8 +140,9 @@ def test_words_of_optional_rooms_stay_in_them():
         if not rooms_of_words.match(path)
         and (words.search(path) or words.search((ROOT / path).read_text("utf-8", errors="replace")))
     }
-    assert not knowing - set(KNOWING), "ask the capabilities of relations and databases instead: see KNOWING"
-    assert not set(KNOWING) - knowing, "remove from KNOWING what no longer knows them"
+    more, others = sorted(knowing - set(KNOWING)), sorted(set(KNOWING) - knowing)
+    assert not more, f"ask for the capabilities of a relation or database instead: {more}"
+    assert not others, f"remove {others} from KNOWING"
 
 
 @cache

@@ -34,8 +34,9 @@ def test_every_address_is_in_the_table():
         if pattern.name and not pattern.name.startswith("api-")
     }
     listed = set(ANSWERS) | STREAMS
-    assert not names - listed, "add these to the table of tests/console/addresses.py"
-    assert not listed - names, "remove these from the table of tests/console/addresses.py"
+    missing, others = sorted(names - listed), sorted(listed - names)
+    assert not missing, f"tests/console/addresses.py: add {missing} to the table"
+    assert not others, f"tests/console/addresses.py: remove {others} from the table"
 
 
 def every(patterns, namespace=""):
