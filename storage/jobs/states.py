@@ -53,7 +53,7 @@ def time_left(done: int, total: int | None, rate: float) -> timedelta | None:
 
 
 def percentage(done: int, total: int | None) -> int | None:
-    """Return the percentage done, below 100 until everything is."""
-    if total is None:
+    """Return the percentage done, below 100 until everything is; None if the total is unknown or nothing."""
+    if not total:
         return None
     return 100 if done >= total else done * 100 // total

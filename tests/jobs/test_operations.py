@@ -137,6 +137,12 @@ def after(number, do):
     return rest
 
 
+def test_a_job_that_failed_before_it_did_anything_has_no_percentage():
+    assert jobs.percentage(Job(status="failed", done=0, total=0)) is None
+    assert jobs.percentage(Job(status="failed", done=5, total=5)) == 99
+    assert jobs.percentage(Job(status="done", done=0, total=0)) == 100
+
+
 def test_runs_to_its_end(table, kind):
     job = begin(table, kind)
     assert (job.status, jobs.percentage(job)) == ("waiting", None)
