@@ -19,7 +19,9 @@ from storage.models import Account, Table
 TIMESTAMP: Final = "Timestamp"
 WIDTHS: Final = range(40, 2001)  # pixels
 _REST: Final = "*"
-_MOST: Final = 300  # columns; an entity has 252 properties
+MOST_COLUMNS: Final = (
+    300  # an entity has 252 properties; browsers take seconds for each step in a far wider grid
+)
 _ITEM = re.compile(r"([!-]?)([^,:!*\s-]{1,255})(?::([0-9]{1,4}))?")
 
 
@@ -62,6 +64,10 @@ class Columns:
         return tuple(choice.name for choice in self.choices if not choice.is_hidden)
 
     @property
+    def names(self) -> frozenset[str]:
+        return frozenset(choice.name for choice in self.choices)
+
+    @property
     def hidden(self) -> frozenset[str]:
         return frozenset(choice.name for choice in self.choices if choice.is_hidden)
 
@@ -73,7 +79,7 @@ def parse_columns(text: str) -> Columns:
     """Parse the columns in an address, ignoring invalid ones."""
     choices: dict[str, ColumnChoice] = {}
     rest = None
-    for item in text.split(",")[: _MOST + 1]:
+    for item in text.split(",")[: MOST_COLUMNS + 1]:
         if item == _REST:
             rest = len(choices)
         elif (match := _ITEM.fullmatch(item)) is not None and match[2].isidentifier():
@@ -101,6 +107,14 @@ def arrange_columns(columns: Columns, seen: Iterable[str]) -> list[ColumnChoice]
             ColumnChoice(name) for name in dict.fromkeys((*seen, TIMESTAMP)) if name not in named
         ]
     return sorted([*keys, *shown], key=lambda choice: not choice.is_pinned)
+
+
+def limit_columns(arranged: Sequence[ColumnChoice], chosen: Iterable[str]) -> list[ColumnChoice]:
+    """Return the columns that a grid can show: keys, chosen ones and Timestamp, and the first of the others."""
+    kept = {*KEY_PROPERTIES, *chosen, TIMESTAMP}
+    others = [choice.name for choice in arranged if choice.name not in kept]
+    gone = {*others[max(0, MOST_COLUMNS - (len(arranged) - len(others))) :]}
+    return [choice for choice in arranged if choice.name not in gone]
 
 
 def describe_columns(

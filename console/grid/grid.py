@@ -32,12 +32,18 @@ class Grid:
     count: int  # the number of all rows including the header; -1 if unknown
     hidden: Sequence[str]
     has_rest: bool  # whether unnamed columns are visible
+    all_columns: int  # the number of columns with those beyond the limit of a grid
     select_width: int = 52
 
     @property
     def width(self) -> int:
         """Return the width of all columns, in pixels."""
         return self.select_width + sum(column.width for column in self.columns)
+
+    @property
+    def is_cut(self) -> bool:
+        """Return whether there are more columns than a grid can show."""
+        return self.all_columns > len(self.columns)
 
     @property
     def first_columns(self) -> int:
@@ -61,8 +67,10 @@ def build_grid(
     setting: GridOptions, previews: Sequence[EntityPreview], *, before: int, is_last: bool
 ) -> Grid:
     """Render a grid; by default keys, properties in table order, and Timestamp."""
-    made, rows = _rows(setting, previews, first=before + 2)
     state = setting.state
+    arranged = _arrange(setting, _types(previews))
+    chosen = [*state.columns.names, *([state.sort.property] if state.sort else ())]
+    made, rows = _rows(setting, previews, columns.limit_columns(arranged, chosen), first=before + 2)
     return Grid(
         made,
         markup.draw_widths(made),
@@ -71,16 +79,26 @@ def build_grid(
         before + len(previews) + 1 if is_last else -1,
         sorted(state.columns.hidden),
         state.columns.rest is not None,
+        len(arranged),
     )
 
 
+def _arrange(setting: GridOptions, names: Iterable[str]) -> list[ColumnChoice]:
+    """Return all visible columns; ``names`` are the properties of the rows."""
+    state = setting.state
+    seen = (*setting.names, *names, *state.select)
+    return _selected(columns.arrange_columns(state.columns, seen), state.select)
+
+
 def _rows(
-    setting: GridOptions, previews: Sequence[EntityPreview], *, first: int
+    setting: GridOptions,
+    previews: Sequence[EntityPreview],
+    shown: Sequence[ColumnChoice],
+    *,
+    first: int,
 ) -> tuple[list[Column], Sequence[SafeString]]:
     """Render the rows; return them with their columns. ``first`` is the first aria-rowindex."""
     types, state = _types(previews), setting.state
-    names = (*setting.names, *types, *state.select)
-    shown = _selected(columns.arrange_columns(state.columns, names), state.select)
     drawn = [_draw(glance, shown, state.zone) for glance in previews]
     made = _columns(setting, shown, types, list(zip(*drawn, strict=True)))
     path = reverse("entities:show", args=(setting.table.account.name, setting.table.name))
@@ -130,7 +148,8 @@ class ShownGrid:
             return SafeString("")
         entity = read_stored(stored)
         glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
-        _, (row,) = _rows(self.options, [glance], first=self.index)
+        shown = columns.arrange_columns(self.options.state.columns, ())
+        _, (row,) = _rows(self.options, [glance], shown, first=self.index)
         return row
 
 

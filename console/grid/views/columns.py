@@ -66,7 +66,7 @@ def _lines(table: Table, state: GridState) -> dict[str, object]:
     catalogue = properties.sample(table)
     known = {described.name: described for described in catalogue.properties}
     seen = _seen(table, state)
-    shown = columns.arrange_columns(state.columns, seen)
+    shown = columns.limit_columns(columns.arrange_columns(state.columns, seen), state.columns.names)
     names = {choice.name for choice in shown}
     others = [ColumnChoice(name, is_hidden=True) for name in sorted({*known, *seen, TIMESTAMP} - names)]
     return {
@@ -74,6 +74,7 @@ def _lines(table: Table, state: GridState) -> dict[str, object]:
         "looked_at": catalogue.entities,
         "is_whole": catalogue.is_whole,
         "has_rest": state.columns.rest is not None,
+        "most": columns.MOST_COLUMNS if len(shown) >= columns.MOST_COLUMNS else None,
     }
 
 
@@ -98,7 +99,7 @@ def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoic
 
 
 def _chosen(request: HttpRequest, table: Table) -> HttpResponse:
-    """Parse the fields name (in order), show and pin; up and down move a column. Chosen widths stay."""
+    """Parse the fields name (in order), show, add and pin; up and down move a column. Chosen widths stay."""
     state = read_state(QueryDict(request.POST.get("state", "")), table)
     asked = (
         columns.parse_columns(request.POST["cols"]) if "cols" in request.POST else _read(request.POST, state)
@@ -117,11 +118,13 @@ def _chosen(request: HttpRequest, table: Table) -> HttpResponse:
 
 def _read(form: QueryDict, state: GridState) -> Columns:
     widths = {choice.name: choice.width for choice in state.columns.choices}
-    show, pins = set(form.getlist("show")), set(form.getlist("pin"))
+    show, added, pins = (set(form.getlist(field)) for field in ("show", "add", "pin"))
     every = [
         ColumnChoice(name, widths.get(name), name in pins) for name in dict.fromkeys(form.getlist("name"))
     ]
     shown = [choice for choice in every if choice.name in show or choice.name in KEY_PROPERTIES]
+    # columns that come in take the places of the last ones
+    shown[columns.MOST_COLUMNS - len(added) :] = [choice for choice in every if choice.name in added]
     hidden = [choice.name for choice in every if choice not in shown]
     for name, by in ((form.get("up"), -1), (form.get("down"), 1)):
         shown = columns.move_column(shown, name, by) if name else shown

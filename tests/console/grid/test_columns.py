@@ -71,6 +71,36 @@ def test_rows_of_a_wide_grid_have_the_cells_of_later_columns_as_text(visit, add_
     assert "text/html" not in visit("victor").get("/ui/a/acme/t/people/?f=RowKey+eq+'1'").content.decode()
 
 
+def test_a_grid_shows_some_columns_of_entities_with_little_in_common(visit, add_entity):
+    for row in range(4):
+        add_entity("se", f"{row}", **{f"P{row}{number:03}": number for number in range(200)})
+    client = visit("victor")
+    address = "/ui/a/acme/t/people/?sort=-P0150"
+    content = client.get(address).content.decode()
+    heads = re.findall(r'<th[^>]* data-property="(\w+)"', content)
+    assert len(heads) == 300
+    assert {"P0150", "Timestamp"} <= {*heads}
+    assert "300 of 803" in content
+
+    choice = client.get("/ui/a/acme/t/people/columns/").content.decode()
+    assert "A grid shows up to 300 columns." in choice
+    fields = {
+        name: re.findall(rf'<input[^>]* name="{name}" value="(\w+)"', choice)
+        for name in ("name", "show", "add")
+    }
+    assert [len(fields[name]) for name in fields] == [803, 300, 503]
+    form = {
+        "name": fields["name"],
+        "show": set(fields["show"]) - {"PartitionKey"},
+        "add": fields["add"][-1],
+        "rest": "on",
+    }
+    shown = client.post("/ui/a/acme/t/people/columns/", form, follow=True).content.decode()
+    heads = re.findall(r'<th[^>]* data-property="(\w+)"', shown)
+    assert len(heads) == 300
+    assert heads[-1] == fields["add"][-1]
+
+
 def names(text, seen=SEEN):
     return [choice.name for choice in arrange_columns(parse_columns(text), seen)]
 
