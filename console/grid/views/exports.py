@@ -1,12 +1,15 @@
 """Exports of entities: selected ones, query results, or a whole table."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils.functional import Promise
 from django.utils.text import get_valid_filename
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from console.grid import columns, tokens
@@ -28,6 +31,15 @@ from storage.tables import table_list
 from storage.tabular.writing import ExportFormat
 from storage.transfer import export_jobs, exports
 from storage.transfer.exports import MEDIA_TYPES, Export
+
+_LABELS: Final[Mapping[str, str | Promise]] = {
+    ExportFormat.TYPED_CSV: gettext_lazy("CSV with types (Storage Explorer format)"),
+    ExportFormat.CSV: gettext_lazy("CSV without types"),
+    ExportFormat.JSON: gettext_lazy("JSON with types"),
+    ExportFormat.NDJSON: gettext_lazy("JSON with types, one entity per line (NDJSON)"),
+    exports.PARQUET: "Parquet",
+    exports.EXCEL: "Excel",
+}
 
 
 @require_http_methods(["GET", "POST"])
@@ -74,10 +86,12 @@ def escapes_formulas(sent: QueryDict, format_: str) -> bool:
     return "keep_formulas" not in sent if format_ == ExportFormat.CSV else "escape_formulas" in sent
 
 
-def _formats() -> list[tuple[str, str]]:
-    """Return the formats, each with the reason why it is not available."""
+def _formats() -> list[tuple[str, str | Promise, str]]:
+    """Return the formats with their labels, each with the reason why it is not available."""
     missing = ((it, exports.missing_library(it)) for it in exports.FORMATS)
-    return [(it, "" if refused is None else describe_refusal(refused)) for it, refused in missing]
+    return [
+        (it, _LABELS[it], "" if refused is None else describe_refusal(refused)) for it, refused in missing
+    ]
 
 
 def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
