@@ -4,8 +4,6 @@ import argparse
 import time
 from typing import Any, Final
 
-from django.core.management.base import CommandError
-
 from storage.management.command import DatabaseCommand, find_account, whole_number
 from storage.models import RecordedRequest
 from storage.requests import explanations, requests
@@ -48,7 +46,7 @@ class Command(DatabaseCommand):
         for request in reversed(page):
             self._write(request)
         if options["id"] and not page and not options["follow"]:
-            raise CommandError(f"The log has no request with the ID {options['id']}.")
+            self.stderr.write(f"The log has no request with the ID {options['id']}.")
         if options["follow"]:
             self._follow(conditions, last)
 
