@@ -189,6 +189,17 @@ def test_text_typed_while_another_view_loads_is_offered_there(page, kept):
 
 
 @pytest.mark.long
+def test_a_refusal_where_nothing_was_typed_speaks_of_no_text(page, service):
+    service.create_table("gone")
+    page.goto(f"{ACCOUNT}t/gone/settings/")
+    service.delete_table("gone")
+    page.locator(".table-frame .star").click()
+    problem = page.locator(".problem")
+    expect(problem).to_contain_text("the table gone")
+    expect(problem).not_to_contain_text("What you typed")
+
+
+@pytest.mark.long
 def test_a_table_deleted_meanwhile_takes_no_text_along(page, service):
     service.create_table("doomed").create_entity(
         {"PartitionKey": "a", "RowKey": "b"}

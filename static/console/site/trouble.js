@@ -1,6 +1,7 @@
 // Requests without an answer wait here. One message says so, with Retry; it goes when the server answers again.
 import { onPage } from "./on.js";
 import { givenUp, plainRequest, recovery } from "./request.js";
+import { isDirty } from "./unsaved.js";
 
 const PROBE_AFTER = 5000; // milliseconds between two looks whether the server is back
 const PROBE = "/ui/healthz";
@@ -97,6 +98,7 @@ function parsed(text) {
 recovery.refuse = (text) => {
   document.dispatchEvent(new CustomEvent("tablero:unsent"));
   const toast = parsed(text);
+  if (![...document.forms].some(isDirty)) toast.querySelector("[data-typed]")?.remove();
   for (const old of document.querySelectorAll(".problem:not(.trouble)"))
     if (old.textContent === toast.textContent) old.remove();
   region().append(toast);
