@@ -555,8 +555,11 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch, monke
         wait_for(lambda: not summary_of(used).problems)
         catalog = Catalog.read(Archive(str(folder)))
         assert Segment.parse(gap["from"]) in catalog.missing(catalog.bases[0])
-        finished = catalog.bases[-1].finished_at  # the segment that ends after it may wait for the archiver
-        wait_for(lambda: summary_of(used).periods[-1].end >= finished)
+        finished = catalog.bases[-1].finished_at
+        # periods begin with a whole second
+        wait_for(lambda: datetime.now(UTC) > finished + timedelta(seconds=1))
+        end_segment(used)
+        wait_for(lambda: (periods := summary_of(used).periods) and periods[-1].end >= finished)
 
 
 @pytest.fixture
