@@ -67,10 +67,11 @@ def build_grid(
     setting: GridOptions, previews: Sequence[EntityPreview], *, before: int, is_last: bool
 ) -> Grid:
     """Render a grid; by default keys, properties in table order, and Timestamp."""
-    state = setting.state
-    arranged = _arrange(setting, _types(previews))
+    state, types = setting.state, _types(previews)
+    arranged = _arrange(setting, types)
     chosen = [*state.columns.names, *([state.sort.property] if state.sort else ())]
-    made, rows = _rows(setting, previews, columns.limit_columns(arranged, chosen), first=before + 2)
+    shown = columns.limit_columns(arranged, chosen)
+    made, rows = _rows(setting, previews, shown, types, first=before + 2)
     return Grid(
         made,
         markup.draw_widths(made),
@@ -94,11 +95,12 @@ def _rows(
     setting: GridOptions,
     previews: Sequence[EntityPreview],
     shown: Sequence[ColumnChoice],
+    types: Mapping[str, Set[Edm]],
     *,
     first: int,
 ) -> tuple[list[Column], Sequence[SafeString]]:
     """Render the rows; return them with their columns. ``first`` is the first aria-rowindex."""
-    types, state = _types(previews), setting.state
+    state = setting.state
     drawn = [_draw(glance, shown, state.zone) for glance in previews]
     made = _columns(setting, shown, types, list(zip(*drawn, strict=True)))
     path = reverse("entities:show", args=(setting.table.account.name, setting.table.name))
@@ -149,7 +151,7 @@ class ShownGrid:
         entity = read_stored(stored)
         glance = EntityPreview(entity.key, stored.timestamp, entity.properties, {})
         shown = columns.arrange_columns(self.options.state.columns, ())
-        _, (row,) = _rows(self.options, [glance], shown, first=self.index)
+        _, (row,) = _rows(self.options, [glance], shown, _types([glance]), first=self.index)
         return row
 
 
