@@ -103,9 +103,9 @@ function takePressed(address) {
 
 /** Show the page at an address, also if that is a part of the page that is shown, which is drawn again. */
 export function visit(address) {
-  const { href, hash, pathname } = new URL(address, location);
+  const { href, hash } = new URL(address, location);
   if (!hash || href.split("#")[0] !== location.href.split("#")[0]) return location.assign(href);
-  if (window.navigation && document.querySelector(FRAME) && ADDRESSES.test(pathname)) return go(href, "replace");
+  if (window.navigation && canFollow(href)) return go(href, "replace");
   history.replaceState(history.state, "", href);
   location.reload();
 }

@@ -39,11 +39,9 @@ class Written(NamedTuple):
 def write_database(stream: Reader, draft: Draft, key: Key | None, expected: int) -> Written:
     """Store the output of pg_basebackup, which is complete when ``complete_database`` has checked it."""
     if isinstance(draft, FolderDraft) and key is None:
-        written = _unpack(stream, draft)
-    else:
-        with creating(draft, ARCHIVE, key, expected) as sink:
-            written = _pack(stream, sink)
-    return written
+        return _unpack(stream, draft)
+    with creating(draft, ARCHIVE, key, expected) as sink:
+        return _pack(stream, sink)
 
 
 def complete_database(written: Written, draft: Draft, key: Key | None) -> Written:
