@@ -77,13 +77,24 @@ def test_deleted_rows_come_back_by_the_toast_without_a_load(open_page, admin, ma
     expect(page.locator("[data-grid] input[name=key]")).to_have_count(1)
 
 
-def test_an_undo_is_done_where_the_page_is_left_at_once(open_page, admin, make):
-    table = make("undoleaving")
-    page = open_page(PAGE, state=admin)
-    remove(page, table, "1")
-    page.goto(f"{ACCOUNT}t/undoleaving/settings/")
-    undoing = Held(page, "**/undo/*/")
-    undo_button(page).click()
+@pytest.fixture
+def undo(open_page, admin, make):
+    """Return `undo("undo1")`, which undoes a deletion on the settings of a new table; the request is held."""
+
+    def undo(name):
+        table = make(name)
+        page = open_page(PAGE, state=admin)
+        remove(page, table, "1")
+        page.goto(f"{ACCOUNT}t/{name}/settings/")
+        undoing = Held(page, "**/undo/*/")
+        undo_button(page).click()
+        return page, table, undoing
+
+    return undo
+
+
+def test_an_undo_is_done_where_the_page_is_left_at_once(undo):
+    page, table, undoing = undo("undoleaving")
     undoing.wait()
     page.get_by_role("link", name="Schema").click()
     page.wait_for_url("**/schema/")
@@ -95,13 +106,8 @@ def test_an_undo_is_done_where_the_page_is_left_at_once(open_page, admin, make):
 
 
 @pytest.mark.long
-def test_an_undo_does_not_lead_back_from_a_page_that_was_asked_for(open_page, admin, make):
-    table = make("undoback")
-    page = open_page(PAGE, state=admin)
-    remove(page, table, "1")
-    page.goto(f"{ACCOUNT}t/undoback/settings/")
-    undoing = Held(page, "**/undo/*/")
-    undo_button(page).click()
+def test_an_undo_does_not_lead_back_from_a_page_that_was_asked_for(undo):
+    page, table, undoing = undo("undoback")
     asked = Held(page, "**/schema/")
     undoing.wait()
     page.locator("a[href$='/t/undoback/schema/']").evaluate("link => link.click()")
