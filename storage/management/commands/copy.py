@@ -162,7 +162,8 @@ class Command(DatabaseCommand):
         if job.status != JobStatus.DONE:
             why = "" if error is None else f" {error}"
             raise CommandError(
-                f"The job {job.pk} is {job.status}.{why} Run the same command again to go on where it stopped."
+                f"The job {job.pk} is not done: its status is {job.status}.{why} Run the same command again to go on"
+                " where it stopped."
             )
         seconds = (job.ended_at - job.started_at).total_seconds() if job.ended_at and job.started_at else 0
         what = "would be read" if dry_run else "was read" if job.done == 1 else "were read"

@@ -83,7 +83,7 @@ class Command(DatabaseCommand):
         job = job_runner.finish(job)
         self._show(job)
         if job.status != JobStatus.DONE:
-            raise CommandError(f"The job {job.pk} is {job.status}.")
+            raise CommandError(f"The job {job.pk} is not done: its status is {job.status}.")
 
     def _cancel(self, job: Job) -> None:
         self._write_line(jobs.cancel(job, by=command_actor()))
