@@ -27,7 +27,7 @@ EVENTS: Final[Mapping[str, Promise]] = {
     NoticeEvent.RESOLVED: _("resolved"),
 }
 _BADGES: Final[Mapping[Severity, tuple[str, str, Promise]]] = {
-    Severity.INFO: ("info", "at-sign", _("for you")),
+    Severity.INFO: ("info", "info", _("info")),
     Severity.WARNING: ("warn", "triangle-alert", _("warning")),
     Severity.ERROR: ("danger", "circle-alert", _("error")),
 }

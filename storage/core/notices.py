@@ -13,7 +13,7 @@ from storage.domain.translation import mark as _
 class Severity(StrEnum):
     """Severity of a notice. The values are stored."""
 
-    INFO = "info"  # nothing is wrong; the console shows it as "for you"
+    INFO = "info"  # nothing is wrong
     WARNING = "warning"  # it needs attention soon
     ERROR = "error"  # something does not work, or will be lost
 

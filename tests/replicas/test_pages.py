@@ -36,7 +36,7 @@ def test_shows_state_and_lag(visit, world):
     world.replica_is_at(world.near, 1000)
     page = text(visit("ada").get(PAGE))
     assert "near in use 5.0 s 3.0 KB just now" in page
-    assert "far unreachable It does not answer." in page
+    assert "far left out It does not answer." in page
     assert "Accounts by level Strong1" in page
 
     world.clock.now += LIMIT
