@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from threading import Event
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -27,9 +27,12 @@ from storage.sql import indexes as statements
 from storage.sql.attempts import attempting_each
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_of
+from storage.sql.statement import Statement
 from storage.tables import index_rules as policy
 from storage.tables import indexes
 from storage.tables.index_rules import IndexOrigin, IndexReason, IndexState
+
+T = TypeVar("T")
 
 _NAMES_LIMIT: Final = 1_000  # properties counted between two writes
 _EXAMINED: Final = 5  # slow queries whose plans are looked at for one write
@@ -144,14 +147,28 @@ def _rows_read(slow: SlowQuery) -> int:
     table = _adaptive_tables().filter(pk=slow.table_id).first()
     if table is None:
         return 0
-    rows = background.estimated_rows(table.pk)
-    if rows < policy.INDEXED_FROM:
-        return 0
-    steps = estimates.rows_read(relation_of(table), slow.query, slow.end, rows)
     try:
-        return sql.walk(steps, lambda statement: sql.run_in_lane(statement, limit=_EXAMINATION))
+        rows = _rows_of(table, background.estimated_rows(table.pk))
+        if rows < policy.INDEXED_FROM:
+            return 0
+        return sql.walk(estimates.rows_read(relation_of(table), slow.query, slow.end, rows), _run_briefly)
     except (Canceled, StorageError):
         return 0
+
+
+def _rows_of(table: Table, estimated: int) -> int:
+    """Return the estimated rows of a table; counted, as far as an index asks, if they seem too few for one.
+
+    PostgreSQL's statistics do not have the writes of a connection's last ten seconds, nor all of a table that was
+    just loaded. Raises Canceled.
+    """
+    if estimated >= policy.INDEXED_FROM:
+        return estimated
+    return _run_briefly(background.count_up_to([table.pk], policy.INDEXED_FROM))[table.pk]
+
+
+def _run_briefly(statement: Statement[T]) -> T:
+    return sql.run_in_lane(statement, limit=_EXAMINATION)
 
 
 def _describe(slow: SlowQuery) -> str:
@@ -269,14 +286,17 @@ def _add(table_id: int, name: str, reason: IndexReason) -> None:
 def _is_affordable(table: Table, existing: Collection[PropertyIndex]) -> bool:
     """Return whether the table is large enough for an index and has room for one more."""
     size = background.sizes_of([table.pk]).get(table.pk)
-    if size is None or size.rows < policy.INDEXED_FROM:
+    if size is None:
+        return False
+    rows = _rows_of(table, size.rows)
+    if rows < policy.INDEXED_FROM:
         return False
     if not settings.OPTIONS.database_url and disk.space_of(settings.OPTIONS.data).is_low:
         return False
     taken = sum(
         stored.size for stored in statements.stored(table.pk, [index.pk for index in existing]).values()
     )
-    return taken + size.rows * policy.ENTRY_BYTES <= policy.DISK_SHARE * (size.capacity - taken)
+    return taken + rows * policy.ENTRY_BYTES <= policy.DISK_SHARE * (size.capacity - taken)
 
 
 def tidy(now: datetime) -> None:

@@ -22,6 +22,7 @@ from storage.runtime import job_runner, observer
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import indexes as statements
+from storage.sql.background import estimated_rows
 from storage.sql.django import execute
 from storage.sql.relations import INDEXING, relation_name
 from storage.tables import adaptive_indexes, indexes, tables
@@ -53,10 +54,13 @@ def account():
 
 @pytest.fixture
 def large(account):
-    table = tables.create(account, "Large")
-    relation = relation_name(table.pk)
-    execute(FILL.format(relation=relation, rows=2 * policy.INDEXED_FROM))
-    execute(f"ANALYZE {relation}")
+    table = fill(tables.create(account, "Large"), 2 * policy.INDEXED_FROM)
+    execute(f"ANALYZE {relation_name(table.pk)}")
+    return table
+
+
+def fill(table, rows):
+    execute(FILL.format(relation=relation_name(table.pk), rows=rows))
     return table
 
 
@@ -161,7 +165,7 @@ def test_a_table_that_is_deleted_when_its_index_is_decided_on_stops_no_other(acc
     scan(large, "Score")
     gone = tables.create(account, "Gone")
     scan(gone, "Score", seconds=10)
-    execute(FILL.format(relation=relation_name(gone.pk), rows=2 * policy.INDEXED_FROM))
+    fill(gone, 2 * policy.INDEXED_FROM)
     tables.delete(account, "Gone", keep=tables.DELETED_TABLE_RETENTION)
     assert adapt() == {"Score"}
 
@@ -174,6 +178,23 @@ def test_a_process_that_has_counted_scans_decides_at_once(large, monkeypatch):
         entities.page(large, EntityQuery(filter=parse("Score gt 9990")))
         adaptive_indexes.add_for_new_scans(datetime.now(UTC))
     assert PropertyIndex.objects.get().reason["filter"] == "Score gt …"
+
+
+def test_a_table_gets_one_although_the_statistics_do_not_know_its_rows_yet(account, monkeypatch):
+    monkeypatch.setattr(entities, "COSTLY_SCAN", 0.0)
+    execute("SET track_counts = off")
+    loaded = fill(tables.create(account, "Loaded"), policy.INDEXED_FROM)
+    small = fill(tables.create(account, "Small"), policy.INDEXED_FROM - 1)
+    execute("RESET track_counts")
+    assert estimated_rows(loaded.pk) == 1
+
+    for table in (small, loaded):
+        for _ in range(policy.SCANS_NEEDED):
+            entities.page(table, EntityQuery(filter=parse("Score gt 1")))
+    assert set(PropertyScans.objects.values_list("table", flat=True)) == {loaded.pk}
+    scan(small, "Name")
+    adapt(datetime.now(UTC))
+    assert list(PropertyIndex.objects.values_list("table", "state")) == [(loaded.pk, "ready")]
 
 
 def test_an_index_that_is_not_used_for_weeks_is_dropped(large):
