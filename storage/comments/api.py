@@ -61,11 +61,7 @@ class CommentViewSet(AccountScopedViewSet):
             matching = matching.filter(table__folded_name=folded)
         if parameters["state"] != "all":
             matching = matching.filter(resolved_at__isnull=parameters["state"] == "open")
-        before = self.read_number_cursor(parameters["cursor"])
-        if before is not None:
-            matching = matching.filter(pk__lt=before)
-        rows = list(matching[: parameters["limit"] + 1])
-        return self.answer_page(take_page(rows, parameters["limit"], lambda it: str(it.pk)))
+        return self.answer_newest(matching)
 
     @operation(
         "create_comment",

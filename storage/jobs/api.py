@@ -22,7 +22,6 @@ from storage.rest import access, downloads, problems, streams
 from storage.rest import jobs as serializers
 from storage.rest.answers import page_of
 from storage.rest.documentation import LAST_EVENT_ID, operation
-from storage.rest.paging import take_page
 from storage.rest.problems import Problem
 from storage.rest.routing import api_path
 from storage.rest.streams import JobStream
@@ -60,11 +59,7 @@ class JobListViewSet(ApiViewSet):
                 statuses=[JobStatus(parameters["status"])] if parameters["status"] else (),
             )
         )
-        before = self.read_number_cursor(parameters["cursor"])
-        if before is not None:
-            matching = matching.filter(pk__lt=before)
-        rows = list(matching[: parameters["limit"] + 1])
-        return self.answer_page(take_page(rows, parameters["limit"], lambda job: str(job.pk)))
+        return self.answer_newest(matching)
 
 
 class JobViewSet(ApiViewSet):

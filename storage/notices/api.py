@@ -18,7 +18,7 @@ from storage.notices.webhooks import WebhookFields
 from storage.rest import access, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
-from storage.rest.paging import Page, take_page
+from storage.rest.paging import Page
 from storage.rest.problems import Problem, invalid
 from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.views import ApiViewSet
@@ -43,8 +43,8 @@ class NoticeViewSet(ApiViewSet):
     @operation(
         "list_notices",
         "List notices",
-        "Returns the notices that the token's user may see, the latest news first. Those that are resolved are kept"
-        " for 90 days.",
+        "Returns the notices that the token's user may see, the newest first. Those that are resolved are kept for"
+        " 90 days.",
         answer=page_of(serializers.NoticeSerializer),
         query=serializers.NoticeParameters,
     )
@@ -57,12 +57,7 @@ class NoticeViewSet(ApiViewSet):
             matching = matching.filter(kind=parameters["kind"])
         if parameters["state"] != "all":
             matching = matching.filter(resolved_at__isnull=parameters["state"] == "open")
-        matching = matching.order_by("-pk")
-        before = self.read_number_cursor(parameters["cursor"])
-        if before is not None:
-            matching = matching.filter(pk__lt=before)
-        rows = [presentation.view(it) for it in matching[: parameters["limit"] + 1]]
-        return self.answer_page(take_page(rows, parameters["limit"], lambda it: str(it.id)))
+        return self.answer_newest(matching, lambda shown: [presentation.view(it) for it in shown])
 
     @operation("get_notice", "Get a notice", answer=serializers.NoticeSerializer)
     def retrieve(self, request: Request, notice: int) -> Response:

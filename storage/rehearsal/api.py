@@ -65,13 +65,7 @@ class RehearsalViewSet(AccountScopedViewSet):
         query=PageParameters,
     )
     def index(self, request: Request, account: str) -> Response:
-        read = self.read_query()
-        rows = rehearsals.of_account(self.account)
-        before = self.read_number_cursor(read["cursor"])
-        if before is not None:
-            rows = rows.filter(pk__lt=before)
-        listed = summarize(rows.order_by("-pk")[: read["limit"] + 1])
-        return self.answer_page(take_page(listed, read["limit"], lambda it: str(it.id)))
+        return self.answer_newest(rehearsals.of_account(self.account), summarize)
 
     @operation(
         "start_rehearsal",

@@ -1,8 +1,9 @@
 """Base of all view sets: authorization, resolution of the path, validation and responses."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -32,7 +33,7 @@ from storage.rest.documentation import ASYNC, Operation
 from storage.rest.fields import endpoint
 from storage.rest.jobs import JobSerializer
 from storage.rest.negotiation import JSONNegotiation, ProblemJSONRenderer, StrictJSONParser
-from storage.rest.paging import Page, encode_cursor
+from storage.rest.paging import Page, encode_cursor, take_page
 from storage.rest.problems import Problem
 from storage.tables import tables
 
@@ -143,6 +144,17 @@ class ApiViewSet(ViewSet):
         if following is not None:
             response.headers["Link"] = f'<{following}>; rel="next"'
         return response
+
+    def answer_newest(
+        self, matching: QuerySet[Any], view: Callable[[QuerySet[Any]], Sequence[Any]] = list
+    ) -> Response:
+        """Respond with a page of rows, the newest first, as ``view`` makes them; the cursor is an id."""
+        parameters = self.read_query()
+        before, limit = self.read_number_cursor(parameters["cursor"]), parameters["limit"]
+        if before is not None:
+            matching = matching.filter(pk__lt=before)
+        shown = view(matching.order_by("-pk")[: limit + 1])
+        return self.answer_page(take_page(shown, limit, lambda it: str(it.id)))
 
     def answer_stream(self, stream: streams.Stream) -> HttpResponse:
         """Respond with a stream of events; raises a Problem beyond the quota of the token."""
