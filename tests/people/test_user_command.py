@@ -143,7 +143,7 @@ def test_refuses(run):
         (["add", "."], "A user name needs a letter or digit"),
         (["add", ".."], "A user name needs a letter or digit"),
         (["add", "BOB"], "^A user with this name already exists.$"),
-        (["role", "bob", "nothing", "owner"], "There is no account nothing"),
+        (["role", "bob", "nothing", "owner"], "The account nothing does not exist"),
         (["role", "bob", "acme", "king"], "invalid choice"),
         (["password", "eve"], "There is no user eve"),
     ]:

@@ -7,12 +7,10 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from console.models import User
-from storage.accounts import accounts
+from console.management.users import find_user
 from storage.activity.activity import command_actor
 from storage.domain.access.roles import Scope
-from storage.management.command import DatabaseCommand, whole_number
-from storage.models import Account
+from storage.management.command import DatabaseCommand, find_account, whole_number
 from storage.people import api_tokens
 from storage.people.api_tokens import TokenRequest
 
@@ -49,15 +47,12 @@ class Command(DatabaseCommand):
         revoke.add_argument("name")
 
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
-        try:
-            getattr(self, f"_{action}")(**arguments)
-        except User.DoesNotExist:
-            raise CommandError(f"There is no user {arguments['user']}.") from None
+        getattr(self, f"_{action}")(**arguments)
 
     def _add(self, user: str, name: str, scope: str, account: str | None, days: int, **_: Any) -> None:
         end = timezone.now() + timedelta(days=days) if days else None
-        wanted = TokenRequest(name, Scope(scope), _account(account), end)
-        secret, _token = api_tokens.issue(_user(user), wanted, by=command_actor())
+        wanted = TokenRequest(name, Scope(scope), None if account is None else find_account(account), end)
+        secret, _token = api_tokens.issue(find_user(user), wanted, by=command_actor())
         self.stdout.write(secret)
 
     def _list(self, **_: Any) -> None:
@@ -68,20 +63,9 @@ class Command(DatabaseCommand):
             self.stdout.write("  ".join(part for part in parts if part))
 
     def _revoke(self, user: str, name: str, **_: Any) -> None:
-        tokens = list(api_tokens.for_user(_user(user)).filter(name=name))
+        tokens = list(api_tokens.for_user(find_user(user)).filter(name=name))
         if not tokens:
             raise CommandError(f"{user} has no token {name}.")
         for token in tokens:
             api_tokens.revoke(token, by=command_actor())
         self.stdout.write(f"Revoked {name}.")
-
-
-def _user(name: str) -> User:
-    return User.objects.get(username=User.normalize_username(name))
-
-
-def _account(name: str | None) -> Account | None:
-    found = None if name is None else accounts.by_name(name)
-    if name is not None and found is None:
-        raise CommandError(f"There is no account {name}.")
-    return found

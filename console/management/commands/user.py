@@ -6,12 +6,12 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
+from console.management.users import find_user
 from console.models import User
 from console.people import users
-from storage.accounts import accounts
 from storage.activity.activity import command_actor
 from storage.domain.access.roles import Role, name_role
-from storage.management.command import DatabaseCommand
+from storage.management.command import DatabaseCommand, find_account
 from storage.people import members
 
 NONE = "none"
@@ -40,10 +40,7 @@ class Command(DatabaseCommand):
         actions.add_parser("remove", help="remove a user").add_argument("name")
 
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
-        try:
-            getattr(self, f"_{action}")(**arguments)
-        except User.DoesNotExist:
-            raise CommandError(f"There is no user {arguments['name']}.") from None
+        getattr(self, f"_{action}")(**arguments)
 
     def _add(self, name: str, *, admin: bool, **_: Any) -> None:
         password, until = users.generate_password()
@@ -63,10 +60,8 @@ class Command(DatabaseCommand):
             self.stdout.write("  ".join([str(user), *(["admin"] if user.is_admin else []), *sorted(roles)]))
 
     def _role(self, name: str, account: str, role: str, **_: Any) -> None:
-        user = _user(name)
-        storage_account = accounts.by_name(account)
-        if storage_account is None:
-            raise CommandError(f"There is no account {account}.")
+        user = find_user(name)
+        storage_account = find_account(account)
         if role == NONE:
             members.remove(storage_account, user, by=command_actor(), keeps_owner=False)
             self.stdout.write(f"Removed {user} from {account}.")
@@ -76,7 +71,7 @@ class Command(DatabaseCommand):
             self.stdout.write(f"{user} is now {role} of {account}.")
 
     def _password(self, name: str, **_: Any) -> None:
-        user = _user(name)
+        user = find_user(name)
         password, until = users.generate_password()
         users.set_password(user, password, until=until, by=command_actor())
         self._write(user, password)
@@ -85,10 +80,6 @@ class Command(DatabaseCommand):
         self.stdout.write(f"{user}  until={user.temporary_password_until:%Y-%m-%d}  password={password}")
 
     def _remove(self, name: str, **_: Any) -> None:
-        user = _user(name)
+        user = find_user(name)
         users.remove(user, by=command_actor())
         self.stdout.write(f"Removed {user}.")
-
-
-def _user(name: str) -> User:
-    return User.objects.get(username=User.normalize_username(name))
