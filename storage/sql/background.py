@@ -14,7 +14,7 @@ from django.db.models.expressions import RawSQL
 from storage.sql.django import execute, fetch, in_session, losing_locks
 from storage.sql.forms import HasRelation, by_form, has_other_form, relation_of_row
 from storage.sql.relations import relation_name, relation_of
-from storage.sql.statement import Lane, Result, Statement, integer_at
+from storage.sql.statement import Lane, Result, Statement, integer_at, read_numbers
 
 _JOBS: Final = 0x7461626C  # first key of advisory locks, an arbitrary number
 
@@ -140,11 +140,7 @@ def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
 
 def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
     """Count the rows of each table, up to ``most``."""
-
-    def read(result: Result) -> dict[int, int]:
-        return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
-
-    return Statement(_of_each(table_ids, "count(*)", most), (), Lane.FILTER, read)
+    return Statement(_of_each(table_ids, "count(*)", most), (), Lane.FILTER, read_numbers)
 
 
 def partitions_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, tuple[int, int]]]:

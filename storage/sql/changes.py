@@ -18,7 +18,7 @@ from storage.sql import arrays
 from storage.sql.content import content
 from storage.sql.record import KEY_HASH, Record, is_of
 from storage.sql.restoring import Images
-from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+from storage.sql.statement import Lane, Result, Statement, integer_at, read_numbers, text_at
 from storage.sql.walks import Binder
 
 _NEVER: Final = -1  # a Timestamp that no entity has
@@ -219,7 +219,7 @@ def histogram(record: Record, selection: Selection, since: int, width: int) -> S
         width=f"{binder.bind(str(width))}::bigint",
         members=record.changes("h.ts", condition),
     )
-    return binder.statement(text, Lane.FILTER, _read_counts)
+    return binder.statement(text, Lane.FILTER, read_numbers)
 
 
 def count(record: Record, selection: Selection, column: str) -> Statement[dict[int, int]]:
@@ -227,7 +227,7 @@ def count(record: Record, selection: Selection, column: str) -> Statement[dict[i
     binder = Binder()
     members = record.changes(f"h.{column}", selection.condition(binder))
     text = f"SELECT {column}, count(*) FROM ({members}) AS h GROUP BY 1 ORDER BY 1"
-    return binder.statement(text, Lane.FILTER, _read_counts)
+    return binder.statement(text, Lane.FILTER, read_numbers)
 
 
 def count_up_to(record: Record, selection: Selection, most: int) -> Statement[int]:
@@ -236,10 +236,6 @@ def count_up_to(record: Record, selection: Selection, most: int) -> Statement[in
     members = record.changes("h.seq", selection.condition(binder), f"LIMIT {most}")
     text = f"SELECT count(*) FROM (SELECT * FROM ({members}) AS h LIMIT {most}) AS h"
     return binder.statement(text, Lane.FILTER, lambda result: integer_at(result, 0, 0))
-
-
-def _read_counts(result: Result) -> dict[int, int]:
-    return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
 
 
 _IMAGES: Final = f"""

@@ -9,7 +9,7 @@ from storage.domain.values.edm import Edm
 from storage.domain.values.encoding import unescape
 from storage.sql.arrays import texts
 from storage.sql.sampling import TYPE, Sampling
-from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+from storage.sql.statement import Lane, Result, Statement, integer_at, read_keys, text_at
 
 LARGEST: Final = 20  # partitions that are named
 _SIZE: Final = "octet_length(pk) + octet_length(rk) + octet_length(vals)"
@@ -131,11 +131,7 @@ def _read_partitions(result: Result) -> Partitions:
 
 def keys(relation: str, sampling: Sampling) -> Statement[list[EntityKey]]:
     """Return the keys of a sample, or of all entities."""
-    return Statement(f"SELECT pk, rk FROM {_sample(relation, sampling)}", (), Lane.FILTER, _read_keys)
-
-
-def _read_keys(result: Result) -> list[EntityKey]:
-    return [EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)]
+    return Statement(f"SELECT pk, rk FROM {_sample(relation, sampling)}", (), Lane.FILTER, read_keys)
 
 
 def keys_at_ends(relation: str, partitions: Sequence[str], number: int) -> Statement[list[EntityKey]]:
@@ -145,7 +141,7 @@ def keys_at_ends(relation: str, partitions: Sequence[str], number: int) -> State
         for order in ("ASC", "DESC")
     )
     text = f"SELECT DISTINCT own.pk, own.rk FROM unnest($1::text[]) AS given (pk), LATERAL ({ends}) AS own"
-    return Statement(text, (texts(partitions),), Lane.FILTER, _read_keys)
+    return Statement(text, (texts(partitions),), Lane.FILTER, read_keys)
 
 
 def longest_keys(relation: str) -> Statement[tuple[int, int]]:

@@ -15,7 +15,7 @@ from storage.sql import arrays
 from storage.sql.content import content
 from storage.sql.forms import OTHERS, by_form, has_other_form, history_of
 from storage.sql.moments import ticks
-from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+from storage.sql.statement import Lane, Result, Statement, integer_at, read_numbers, text_at
 
 
 class NodeTable(NamedTuple):
@@ -168,10 +168,7 @@ def following(table: NodeTable, places: Places) -> Statement[dict[int, tuple[int
 
 def sizes(table: NodeTable, places: Places) -> Statement[dict[int, int]]:
     """Return the statement for the sizes of entities that have the Timestamps."""
-    read: Callable[[Result], dict[int, int]] = lambda result: {  # noqa: E731
-        integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)
-    }
-    return Statement(_SIZES.format(relation=table.relation), _parameters(places), Lane.KEY, read)
+    return Statement(_SIZES.format(relation=table.relation), _parameters(places), Lane.KEY, read_numbers)
 
 
 def images(table: NodeTable, places: Places, *, is_present: bool) -> Statement[dict[int, bytes]]:

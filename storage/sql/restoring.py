@@ -12,7 +12,7 @@ from storage.sql.failures import ALONE
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
 from storage.sql.lanes import SETTINGS
 from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS, is_long
-from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at, text_at
+from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at, read_keys, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,11 +290,7 @@ def count(images: Images) -> Statement[Chunk]:
 def newer_keys(images: Images, most: int) -> Statement[list[EntityKey]]:
     """Return the statement for the first entities that were changed after their images."""
     text = _NEWER_KEYS.format(images=images.text, most=most)
-    return Statement(text, images.parameters, Lane.FILTER, _read_keys)
-
-
-def _read_keys(result: Result) -> list[EntityKey]:
-    return [EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)]
+    return Statement(text, images.parameters, Lane.FILTER, read_keys)
 
 
 def preview(relation: str, images: Images, sample: int) -> Statement[tuple[Chunk, list[Sample]]]:
@@ -358,12 +354,12 @@ def leave_out(upto: EntityKey) -> Statement[None]:
 
 def among(span: Span, keys: Sequence[EntityKey]) -> Statement[list[EntityKey]]:
     """Return the statement for the keys that have images in a chunk."""
-    return Statement(_AMONG, (*span.parameters, *arrays.columns(keys)), Lane.KEY, _read_keys)
+    return Statement(_AMONG, (*span.parameters, *arrays.columns(keys)), Lane.KEY, read_keys)
 
 
 def last_key(span: Span) -> Statement[EntityKey]:
     """Return the statement for the last key of a chunk; for linked images, the first of their keys."""
-    return Statement(_LAST_KEY, (str(span.last),), Lane.KEY, lambda result: _read_keys(result)[0])
+    return Statement(_LAST_KEY, (str(span.last),), Lane.KEY, lambda result: read_keys(result)[0])
 
 
 _CONTENTS: Final = f"""

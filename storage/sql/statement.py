@@ -38,6 +38,15 @@ def integer_at(result: Result, row: int, column: int) -> int:
     return int(value)
 
 
+def read_numbers(result: Result) -> dict[int, int]:
+    """Read rows of two numbers: the second by the first."""
+    return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
+
+
+def read_keys(result: Result) -> list[EntityKey]:
+    return [EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)]
+
+
 Parameters = tuple[str | bytes | None, ...]
 
 
