@@ -21,6 +21,7 @@ from storage.domain.entities.changes import Change, Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored, write_stored
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import Precondition, write_etag
+from storage.domain.values.ticks import to_datetime
 from storage.editing import merge, typed_text
 from storage.editing.merge import MergeResult
 
@@ -78,8 +79,8 @@ def render_conflict(
         "problem": problem,
         "is_deleted": theirs is None,
         "last": conflict.last,
-        "opened_at": draw_recent(pages.ticks_moment(base.timestamp)),
-        "now_at": draw_recent(pages.ticks_moment(theirs.timestamp)) if theirs is not None else "",
+        "opened_at": draw_recent(to_datetime(base.timestamp)),
+        "now_at": draw_recent(to_datetime(theirs.timestamp)) if theirs is not None else "",
         "etag": conflict.etag,
         "opened": sign_entity(target.table, base),
         "mine": sign_entity(target.table, mine_stored),

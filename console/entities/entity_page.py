@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -33,6 +33,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
+from storage.domain.values.ticks import to_datetime
 from storage.entities import entities
 from storage.history import last_change, versions
 from storage.models import Table
@@ -125,7 +126,7 @@ def stored_context(target: EntityTarget, stored: StoredEntity) -> dict[str, Any]
     return {
         "etag": write_etag(stored.timestamp),
         "timestamp": local_time(stored.timestamp),
-        "changed_at": (changed_at := ticks_moment(stored.timestamp)),
+        "changed_at": (changed_at := to_datetime(stored.timestamp)),
         "is_recent": is_recent(changed_at),
         "utc": f"{second_text(seconds)}.{fraction:07}Z",
         "instant": write_datetime(stored.timestamp),
@@ -136,13 +137,9 @@ def stored_context(target: EntityTarget, stored: StoredEntity) -> dict[str, Any]
     }
 
 
-def ticks_moment(ticks: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
-
-
 def local_time(ticks: int) -> str:
     """Format a time in the user's zone with seven fraction digits and the zone's name."""
-    moment = ticks_moment(ticks)
+    moment = to_datetime(ticks)
     with suppress(OverflowError):  # the first and the last hours of the calendar have no other zones
         moment = timezone.localtime(moment)
     return f"{moment:%Y-%m-%d %H:%M:%S}.{ticks % TICKS_PER_SECOND:07} {moment:%Z}"
