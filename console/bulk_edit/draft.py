@@ -16,9 +16,8 @@ from storage.activity.undoing import CannotUndo, find_table
 from storage.bulk_edit.bulk_edit_work import BulkEditRequest
 from storage.bulk_edit.subject import BulkEditVerb
 from storage.domain.entities.entity import EntityKey
-from storage.domain.filters.ast import Comparison, Filter, Operator, Or, all_of
+from storage.domain.filters.ast import all_of, any_of, equals
 from storage.domain.filters.writer import write
-from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.numbers import read_number
 from storage.editing.bulk_edit import MEMBERS, OPERATION_LIMIT, OPTIONAL, SWITCHES
 from storage.models import Activity, Table
@@ -189,15 +188,7 @@ def edit_address(table: Table, text: str, operations: Sequence[Mapping[str, str]
 def write_keys(keys: Sequence[EntityKey]) -> str:
     """Return the filter that matches the entities with these keys."""
     partitions = [
-        all_of([_equal("PartitionKey", name), _any_of([_equal("RowKey", key.row_key) for key in partition])])
+        all_of([equals("PartitionKey", name), any_of([equals("RowKey", key.row_key) for key in partition])])
         for name, partition in groupby(sorted(set(keys)), key=lambda it: it.partition_key)
     ]
-    return write(_any_of(partitions))
-
-
-def _equal(name: str, text: str) -> Filter:
-    return Comparison(name, Operator.EQ, EdmValue(Edm.STRING, text))
-
-
-def _any_of(conditions: Sequence[Filter]) -> Filter:
-    return Or(tuple(conditions)) if len(conditions) > 1 else conditions[0]
+    return write(any_of(partitions))

@@ -12,9 +12,8 @@ from typing import Final
 
 from storage.bulk_edit.bulk_edit_work import SkippedEntity, Work, read_page
 from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
-from storage.domain.filters.ast import Comparison, Filter, Operator, Or, all_of
+from storage.domain.filters.ast import Filter, all_of, any_of, equals
 from storage.domain.filters.query import EntityQuery, Position
-from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.bulk_edit import Edited, Obstacle, ObstacleKind
 from storage.editing.comparison import compare
 from storage.entities import entities
@@ -135,14 +134,9 @@ def _is_up_to_date(there: StoredEntity, copy: Edited) -> bool:
 
 
 def _one_of(keys: Sequence[EntityKey]) -> Filter:
-    conditions = tuple(
-        all_of([_equal("PartitionKey", key.partition_key), _equal("RowKey", key.row_key)]) for key in keys
+    return any_of(
+        [all_of([equals("PartitionKey", key.partition_key), equals("RowKey", key.row_key)]) for key in keys]
     )
-    return Or(conditions) if len(conditions) > 1 else conditions[0]
-
-
-def _equal(name: str, text: str) -> Filter:
-    return Comparison(name, Operator.EQ, EdmValue(Edm.STRING, text))
 
 
 def map_keys(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, TypeVar
 
-from storage.domain.values.edm import EdmValue
+from storage.domain.values.edm import Edm, EdmValue
 
 T = TypeVar("T")
 
@@ -173,9 +173,19 @@ def conjuncts(root: Filter) -> list[Filter]:
     return parts
 
 
+def equals(name: str, text: str) -> Filter:
+    """Return the condition that a String property or a key is a text."""
+    return Comparison(name, Operator.EQ, EdmValue(Edm.STRING, text))
+
+
 def all_of(conditions: Sequence[Filter]) -> Filter:
     """Combine conditions into a conjunction."""
     return And(tuple(conditions)) if len(conditions) > 1 else conditions[0]
+
+
+def any_of(conditions: Sequence[Filter]) -> Filter:
+    """Combine conditions into a disjunction."""
+    return Or(tuple(conditions)) if len(conditions) > 1 else conditions[0]
 
 
 def mentioned_properties(root: Filter) -> set[str]:
