@@ -21,7 +21,7 @@ from storage.design.findings import (
     find_about_queries,
 )
 from storage.design.keys import KeyName, KeyPattern, find_patterns
-from storage.design.kinds import EntityKind, MixedProperty, find_kinds, find_mixed
+from storage.design.kinds import EntityKind, MixedProperty, count_types, find_kinds, find_mixed
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.filters.access_plan import AccessPath, plan_access
@@ -34,7 +34,7 @@ from storage.models import Account, Table
 from storage.sql import background
 from storage.sql import design as statements
 from storage.sql import django as sql
-from storage.sql.design import Partitions, PropertySet
+from storage.sql.design import Partitions
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_of
 from storage.sql.sampling import Sampling, samplings
@@ -150,7 +150,7 @@ def _examine(table: Table) -> Shape:
         partitions,
         kinds,
         mixed,
-        _types(sets),
+        {name: types.most_common(1)[0][0] for name, types in count_types(sets).items()},
         min(len(keys), in_sets),
         _candidate(table, partitions.entities) if partitions.number == 1 else "",
         findings,
@@ -204,14 +204,6 @@ def _candidate(table: Table, entities: int) -> str:
                 candidates.append((one.types[0].type is Edm.STRING, one.distinct, one.name))
     is_string, _distinct, name = max(candidates, default=(True, 0, ""))
     return name if is_string else f"string({name})"
-
-
-def _types(sets: Sequence[PropertySet]) -> dict[str, Edm]:
-    counted: dict[str, Counter[Edm]] = {}
-    for one in sets:
-        for name, kind in one.properties:
-            counted.setdefault(name, Counter())[kind] += one.entities
-    return {name: types.most_common(1)[0][0] for name, types in counted.items()}
 
 
 def describe_filter(root: Filter, shape: Shape, table: Table) -> QueryUse:

@@ -1,6 +1,6 @@
 """Kinds of entities in a table, recognized by their properties: groups of similar sets of properties."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -113,12 +113,17 @@ def _filter(kind: Kind, kinds: Sequence[Kind]) -> str:
 
 def find_mixed(sets: Sequence[PropertySet]) -> list[MixedProperty]:
     """Return the properties that have several types, by name."""
-    counted: dict[str, Counter[Edm]] = {}
-    for one in sets:
-        for name, kind in one.properties:
-            counted.setdefault(name, Counter())[kind] += one.entities
     return [
         MixedProperty(name, tuple(types.most_common()))
-        for name, types in sorted(counted.items())
+        for name, types in sorted(count_types(sets).items())
         if len(types) > 1
     ]
+
+
+def count_types(sets: Sequence[PropertySet]) -> dict[str, Counter[Edm]]:
+    """Count the entities that have each property with each type."""
+    counted: defaultdict[str, Counter[Edm]] = defaultdict(Counter)
+    for one in sets:
+        for name, type_ in one.properties:
+            counted[name][type_] += one.entities
+    return counted
