@@ -15,11 +15,11 @@ from console.queries.access_paths import PATHS, PathText
 from console.site.actors import DOOR_LABELS, draw_actor
 from console.site.last_changes import describe_change, describe_deletion
 from console.site.sentences import translate
-from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.history.recorded import Op, RecordedChange
-from storage.domain.requests.observed import Authentication
+from storage.domain.requests.observed import ACTORS, Authentication
 from storage.domain.requests.outcomes import Outcome
 from storage.domain.requests.strictness import StrictRule
 from storage.domain.values.stored import read_member
@@ -33,13 +33,8 @@ from storage.requests import explanations, requests
 from storage.requests.earlier_changes import TABLE, EarlierChange
 from storage.requests.explanations import Slow
 
-_ACTORS: Final = {
-    Authentication.KEY: ActorKind.KEY,
-    Authentication.SAS: ActorKind.SAS,
-    Authentication.BEARER: ActorKind.BEARER,
-}
 AUTHENTICATIONS: Final[Mapping[str, str | Promise]] = {
-    **{authentication: DOOR_LABELS[kind] for authentication, kind in _ACTORS.items()},
+    **{authentication: DOOR_LABELS[kind] for authentication, kind in ACTORS.items()},
     Authentication.ANONYMOUS: gettext_lazy("anonymous"),
 }
 
@@ -88,7 +83,7 @@ class RequestView:
     @property
     def caller(self) -> SafeString:
         """Render the credential, linking a labelled SAS token; empty if unknown."""
-        kind = _ACTORS.get(read_member(Authentication, self.it.authentication))
+        kind = ACTORS.get(read_member(Authentication, self.it.authentication))
         if kind is None or not self.it.credential:
             return SafeString("")
         label = getattr(self.it, "sas_label", None) or ""

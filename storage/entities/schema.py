@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
+from storage.domain.entities.entity import FIXED_SIZES
 from storage.domain.errors import OperationTimedOut
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Table
@@ -19,9 +20,6 @@ from storage.tables import table_list
 
 _SAMPLES: Final = (2_000, 500)  # entities: 20 µs each; the smaller number if counting takes too long
 _LIMIT: Final = timedelta(seconds=2)  # for each
-_SIZES: Final = {
-    Edm.BOOLEAN: 1, Edm.INT32: 4, Edm.INT64: 8, Edm.DOUBLE: 8, Edm.DATETIME: 8, Edm.GUID: 16,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class PropertyType:
     @property
     def has_sizes(self) -> bool:
         """Return whether values of the type vary in size."""
-        return self.type not in _SIZES
+        return self.type not in FIXED_SIZES
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def _bytes(count: TypeCount, size: int) -> int:
         return size if count.name in KEYS else size - 1
     if count.type is Edm.BINARY:
         return (size - 1) // 2  # hexadecimal
-    return _SIZES[count.type]
+    return FIXED_SIZES[count.type]
 
 
 def _estimate_distinct(count: TypeCount, scale: float) -> int:

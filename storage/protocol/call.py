@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.actor import Actor
 from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
 from storage.domain.errors import BadRequest, TableNotFound
 from storage.domain.requests.consistency import ReadTerms
-from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
+from storage.domain.requests.observed import ACTORS, Credential, ObservedRequest
 from storage.domain.requests.routes import Address, Target
 from storage.domain.values.dialects import KEY_LENGTH_LIMIT, Dialect
 from storage.domain.values.etag import write_etag
@@ -115,10 +115,3 @@ class Call(NamedTuple):
 
     def etag(self, timestamp: int) -> tuple[bytes, bytes]:
         return b"ETag", write_etag(timestamp, self.dialect.kind).encode()
-
-
-ACTORS: Final = {
-    Authentication.KEY: ActorKind.KEY,
-    Authentication.SAS: ActorKind.SAS,
-    Authentication.BEARER: ActorKind.BEARER,
-}

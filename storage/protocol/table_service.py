@@ -12,7 +12,7 @@ from uuid import uuid4
 from storage.core.tracer import Tracer
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InternalError, NotImplemented, ServerBusy, StorageError, UnsupportedHttpVerb
-from storage.domain.requests.observed import REFUSALS, ObservedRequest
+from storage.domain.requests.observed import ACTORS, REFUSALS, ObservedRequest
 from storage.domain.requests.recorded import SentRequest
 from storage.domain.requests.routes import TargetKind, check_target
 from storage.domain.service_properties.properties import CorsRule
@@ -20,7 +20,7 @@ from storage.domain.values.dialects import Dialect
 from storage.protocol import as_of, batch, consistency, cosmos, entities, rehearsal, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize
-from storage.protocol.call import ACTORS, Answer, Call, OperationRequest, ServerSettings
+from storage.protocol.call import Answer, Call, OperationRequest, ServerSettings
 from storage.protocol.cors import preflight, response_headers
 from storage.protocol.errors import HEADERS, ErrorOrigin, error_reason, write_error
 from storage.protocol.http_connection import SERVER

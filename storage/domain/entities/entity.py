@@ -271,10 +271,10 @@ def _value_size(value: EdmValue) -> int:
         case (Edm.BINARY, bytes(data)):
             return 4 + len(data)
         case (type_, _):
-            return _FIXED_SIZES[type_]
+            return FIXED_SIZES[type_]
 
 
-_FIXED_SIZES: Final = {
+FIXED_SIZES: Final = {
     Edm.BOOLEAN: 1,
     Edm.INT32: 4,
     Edm.INT64: 8,

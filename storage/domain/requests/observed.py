@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from storage.domain.access.actor import ActorKind
 from storage.domain.access.grants import Operation
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
@@ -29,6 +30,13 @@ class Authentication(StrEnum):
     KEY = "authenticated"
     SAS = "sas"
     BEARER = "bearer"
+
+
+ACTORS: Final = {
+    Authentication.KEY: ActorKind.KEY,
+    Authentication.SAS: ActorKind.SAS,
+    Authentication.BEARER: ActorKind.BEARER,
+}
 
 
 class Credential(NamedTuple):
