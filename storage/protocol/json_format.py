@@ -300,7 +300,7 @@ def write_keys(entity: StoredEntity, selected: frozenset[str]) -> list[bytes]:
     if selected >= _KEYS:
         return [entity.keys]
     keys = orjson.loads(b"{%b}" % entity.keys)
-    return [b"%b:%b" % (orjson.dumps(name), orjson.dumps(keys[name])) for name in keys if name in selected]
+    return [f'"{name}":{edm.quote(keys[name])}'.encode() for name in keys if name in selected]
 
 
 def _full_head(context: Context, entity: StoredEntity) -> bytes:

@@ -7,7 +7,13 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, Final
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, EntityKey, StoredEntity, quote_name
+from storage.domain.entities.entity import (
+    SYSTEM_PROPERTIES,
+    EntityKey,
+    StoredEntity,
+    encode_entity_key,
+    quote_name,
+)
 from storage.domain.errors import ResourceNotFound
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.query import PAGE_BYTES, PAGE_LIMIT, EntityQuery, Page, Position
@@ -317,11 +323,10 @@ def _read_keys(result: Result, count: int) -> list[bytes]:
     """Return the keys as members of a JSON object."""
     get: Callable[[int, int], Any] = result.get_value  # the columns read here are never null
     keys = [b'"PartitionKey":"%b","RowKey":"%b"' % (get(row, 0), get(row, 1)) for row in range(count)]
-    if b"".join(keys).count(b'"') == 8 * count:
-        return keys
-    # keys contain no backslash or control character, so only quotation marks need escaping
-    pairs = [(get(row, 0).replace(b'"', b'\\"'), get(row, 1).replace(b'"', b'\\"')) for row in range(count)]
-    return [b'"PartitionKey":"%b","RowKey":"%b"' % pair for pair in pairs]
+    text = b"".join(keys)
+    if text.isascii() and text.count(b'"') == 8 * count:
+        return keys  # contain no backslash or control character either, so that nothing needs escaping
+    return [encode_entity_key(EntityKey(get(row, 0).decode(), get(row, 1).decode())) for row in range(count)]
 
 
 def _read_whole(result: Result, ticks: list[bytes | None]) -> list[StoredEntity]:
