@@ -1,6 +1,6 @@
 """Key editor of an import: chips of columns, and advice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -128,8 +128,13 @@ class ProposalView:
         return " · ".join(NoteView.of_note(note, template).text for template, notes in keys for note in notes)
 
 
-def view_keys(mapping: ColumnMapping, proposal: Proposal, *, is_required: bool = False) -> list[KeyView]:
-    """Return both keys with notes from the first rows, and errors for missing ones if they are required."""
+def view_keys(
+    mapping: ColumnMapping, proposal: Proposal, shown: Collection[str], *, is_required: bool = False
+) -> list[KeyView]:
+    """Return both keys with notes from the first rows, and errors for missing ones if they are required.
+
+    Columns that are neither likely nor pressed have a chip if they are among those ``shown``.
+    """
     notes: Mapping[str, Sequence[KeyNote]] = {}
     try:
         assessment = key_proposals.assess(mapping.partition_key, mapping.row_key, proposal.sample)
@@ -146,7 +151,7 @@ def view_keys(mapping: ColumnMapping, proposal: Proposal, *, is_required: bool =
                 title,
                 template,
                 _labels(template),
-                _chips(name, template, proposal),
+                _chips(name, template, proposal, shown),
                 _separator(template),
                 [NoteView.of_note(note, template) for note in notes.get(name, ())] if is_assessed else [],
                 str(_MISSING) % {"key": title} if is_required and not template else "",
@@ -188,17 +193,20 @@ def _parts(template: str) -> tuple[tuple[bool, str], ...]:
         return ()
 
 
-def _chips(name: str, template: str, proposal: Proposal) -> list[ChipView]:
+def _chips(name: str, template: str, proposal: Proposal, shown: Collection[str]) -> list[ChipView]:
     pressed = {part for is_column, part in _parts(template) if is_column}
-    likely = (
+    likely = [
         part
         for it in proposal.keys.proposals
         for is_column, part in _parts(it.partition_key if name == "partition_key" else it.row_key)
         if is_column and part not in _GENERATED
-    )
+    ]
+    relevant = {*pressed, *likely, *shown}
     names = filter(can_be_in_template, dict.fromkeys((*likely, *proposal.names)))
     places = {it: place for place, it in enumerate(proposal.names)}
-    chips = [ChipView(f"{name}:{places[it]}", it, it in pressed) for it in names if it in places]
+    chips = [
+        ChipView(f"{name}:{places[it]}", it, it in pressed) for it in names if it in places and it in relevant
+    ]
     generated = (ChipView(f"{name}:{it}", label, it in pressed, True) for it, label in _GENERATED.items())
     return [*chips, *generated]
 

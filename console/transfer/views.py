@@ -27,6 +27,7 @@ from console.site.responses import render, render_page, wants_json
 from console.site.toasts import notify_success
 from console.site.typed_text import field_text
 from console.transfer import encodings
+from console.transfer.column_part import ColumnPart, count_certain
 from console.transfer.formats import (
     FormatView,
     describe_values,
@@ -250,17 +251,20 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str, *, needs_key
             "readings": encodings.readings_of(file.rows.layout),
             "reading": asdict(file.rows.layout),
             "mapping": file.mapping,
-            "base": json.dumps(file.mapping.dump()),
             "is_kept": file.is_kept,
         }
         zones = [("", "UTC"), *((it, it) for it in time_zones.names())]
+        part = ColumnPart.of_form(request.POST, file)
+        certain, certain_read = count_certain(file)
         context |= {
             "zones": zones,
-            "columns": (columns := _columns(file)),
-            "certain": sum(any(it.is_certain for it in column["formats"]) for column in columns),
-            "certain_read": sum(bool(column["chosen"] and column["chosen"].is_certain) for column in columns),
+            "part": part,
+            "base": json.dumps(part.mapping(file).dump()),
+            "columns": _columns(file, part),
+            "certain": certain,
+            "certain_read": certain_read,
             "misfits": MISFITS.items(),
-            "keys": view_keys(file.mapping, file.proposal, is_required=needs_keys),
+            "keys": view_keys(file.mapping, file.proposal, part.names, is_required=needs_keys),
             "is_advanced": "advanced" in request.POST or has_irregular_key(file.mapping),
             "key_proposals": view_proposals(file.mapping, file.proposal),
             "names": file.proposal.names,
@@ -274,11 +278,11 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str, *, needs_key
     return render_page(request, "console/transfer/map.html", context, status=status)
 
 
-def _columns(file: DraftFile) -> list[dict[str, Any]]:
+def _columns(file: DraftFile, part: ColumnPart) -> list[dict[str, Any]]:
     in_keys = file.mapping.whole_keys()
     listed = {it.source: it for it in file.mapping.columns}
     columns = []
-    for number, proposed in enumerate(file.proposal.columns):
+    for number, proposed in part.columns:
         source = proposed.column.source
         column = listed.get(source, proposed.column)
         is_as_proposed = (column.type, column.format) == (proposed.column.type, "")

@@ -9,7 +9,7 @@ from datetime import date
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from console.transfer import encodings
+from console.transfer import column_part, encodings
 from storage.accounts import account_settings
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.entity import EntityKey, read_stored
@@ -22,6 +22,7 @@ from storage.runtime import job_runner
 from storage.tables import tables
 from storage.tabular.encodings import ENCODINGS
 from storage.transfer import import_jobs
+from tests.console.markup import text
 from tests.tabular import spreadsheets
 
 pytestmark = pytest.mark.django_db(transaction=True)  # a job saves its steps when they are committed
@@ -607,3 +608,29 @@ def test_a_sheet_of_an_excel_file_is_chosen(visit, staff):
     assert {name: value.type for name, value in read_stored(stored).properties.items()} == {
         "Umsatz": Edm.DOUBLE, "Seit": Edm.DATETIME,
     }  # fmt: skip
+
+
+def test_a_part_of_very_many_columns_is_shown_with_a_search_and_all_are_kept(visit, staff):
+    eve = visit("eve")
+    head = ["PartitionKey", "RowKey", *(f"c{number}" for number in range(column_part.MOST_COLUMNS + 50))]
+    columns = begin_with(eve, "\n".join([",".join(head), ",".join("1" for _ in head)]).encode())
+    page = eve.get(columns)
+    last = len(head) - 3
+    assert "Columns 1 to 100 of 150" in text(page)
+    assert f'id="target-{last}"' not in page.content.decode()
+
+    page = eve.post(columns, {**form_of(page), "target:7": "Seven", "show": "100"})
+    assert "Columns 101 to 150 of 150" in text(page)
+    page = eve.post(columns, {**form_of(page), f"target:{last}": "Last", "start": "100"})
+    assert "Columns 101 to 150 of 150" in text(page)
+    page = eve.post(columns, {**form_of(page), "start": "100", "find": " C7 "})
+    assert [column["target"] for column in page.context["columns"]] == ["Seven"] + [
+        f"c{it}" for it in range(70, 80)
+    ]
+    assert "Columns 1 to 11 of 11" in text(page)
+    page = eve.post(columns, {**form_of(page), "find": "nothing", "found": "C7"})
+    assert "No matching columns" in text(page)
+
+    written = {it.source: it.target for it in page.context["mapping"].columns}
+    assert len(written) == len(head) - 2
+    assert (written["c7"], written[f"c{last}"], written["c3"]) == ("Seven", "Last", "c3")
