@@ -105,6 +105,8 @@ def test_usual_values_of_all_types_are_recognized(kind, data, separators):
 @example("9223372036854775807", "Large")
 @example("0D4B3C2E-8C1F-4F53-A9CD-0123456789AB", "Id")
 @example("AAB=", "Bytes")
+@example("AAAA=", "Bytes")
+@example("AAAA==", "Bytes")
 def test_unusual_values_are_left_to_the_general_way(value, name):
     assert learn(USUAL)
     check(json.dumps({**USUAL, name: value}), AccountKind.STORAGE)

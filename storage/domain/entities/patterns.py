@@ -56,7 +56,7 @@ def convert_cosmos_datetime(text: str) -> tuple[str, str]:
 
 
 def _convert_binary(text: str) -> tuple[str, str] | None:
-    if text[-1] == "=" and not _CLEAN_END(text):
+    if len(text) % 4 or (text[-1] == "=" and not _CLEAN_END(text)):
         return None  # is written otherwise when it is encoded
     try:
         return text, a2b_base64(text, strict_mode=True).hex()
