@@ -18,12 +18,13 @@ from azure.core.exceptions import AzureError
 from azure.data.tables import TableServiceClient
 
 from storage.backups import archive
-from storage.backups.archive import Period, Problem
+from storage.backups.archive import Found, Period, Problem
 from storage.server import embedded, folder_switch, metrics, options
 from storage.server.archive import (
     archiver,
     archiving,
     base_backups,
+    inspection,
     keeper,
     moments,
     point_in_time,
@@ -181,9 +182,37 @@ def test_retention_keeps_what_the_oldest_moment_needs(made):
     assert made.catalog.periods() == [Period(at(6.5), at(9))]
 
 
+def test_a_missing_segment_is_found_on_every_timeline(made):
+    made.fork(2, "1\t0/8000100\tbefore 2026-11-25 19:30:00+00\n")
+    made.use(2, at(10))
+    made.segments(2, 8, 9, 10, start=at(4))
+    assert made.catalog.gaps() == []
+    for segment in (Segment(1, 3), Segment(1, 4), Segment(1, 8), Segment(2, 9)):
+        (made.path / "wal" / f"{segment.name}.gz").unlink()
+    assert made.catalog.gaps() == [Segment(1, 3), Segment(1, 4), Segment(1, 8), Segment(2, 9)]
+    assert inspection.verify(made.archive, print)[-3:] == [
+        f"{Segment(1, 3).name} to {Segment(1, 4).name} are missing in {made.path}/wal.",
+        f"{Segment(1, 8).name} is missing in {made.path}/wal.",
+        f"{Segment(2, 9).name} is missing in {made.path}/wal.",
+    ]
+
+
+def test_a_segment_without_its_time_is_damaged(made):
+    last = made.path / "wal" / f"{Segment(1, 9).name}.gz"
+    for content in (b"\x8d" * 100, gzip.compress(b""), b""):
+        last.write_bytes(content)
+        with pytest.raises(Refusal, match=rf"{last} is damaged\."):
+            made.catalog.periods()
+        [problem] = inspection.inspect(DataFolder(made.path), made.archive).summary.problems
+        assert problem == Found(Problem.UNREADABLE, f"{last} is damaged.")
+
+
 def test_an_archive_that_is_none(tmp_path):
     with pytest.raises(NotAnArchive, match=r"has no archive\.json"):
         Catalog.read(Archive(str(tmp_path)))
+    folder = ("--data", tmp_path / "data")
+    said = manage("archive", "--verify", tmp_path, *folder, status=1)
+    assert said == f"{tmp_path} is not an archive: it has no archive.json."
     (tmp_path / "archive.json").write_text("{}")
     with pytest.raises(NotAnArchive, match="cannot be read"):
         Catalog.read(Archive(str(tmp_path)))
@@ -560,6 +589,42 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch, monke
         wait_for(lambda: datetime.now(UTC) > finished + timedelta(seconds=1))
         end_segment(used)
         wait_for(lambda: (periods := summary_of(used).periods) and periods[-1].end >= finished)
+
+
+@pytest.mark.long
+def test_a_segment_that_is_not_its_own_or_ends_too_early_is_named(used, scratch):
+    folder = scratch / f"archive-{uuid4().hex[:8]}"
+    serving = options.read({"TABLERO_DATA": str(used), "TABLERO_ARCHIVE": str(folder)})
+    with (
+        metrics.counting(),
+        embedded.running(serving, purpose="serve", say=print),
+        keeper.running(serving),
+    ):
+        wait_for(lambda: (summary := summary_of(used)) and summary.base_at)
+        for _ in range(3):
+            end_segment(used)
+    archived = Archive(str(folder))
+    assert inspection.verify(archived, print) == []
+    former, middle = sorted(Catalog.read(archived).segments)[-3:-1]
+    path = folder / "wal" / f"{middle.name}.gz"
+    packed, content = path.read_bytes(), bytearray(archived.read_segment(middle.name))
+
+    def refusal():
+        request = point_in_time.Request(None, str(folder))
+        with pytest.raises(Refusal) as refused:
+            point_in_time.restore_moment(
+                options.read({"TABLERO_DATA": str(scratch / f"restored-{uuid4().hex[:8]}")}), request, print
+            )
+        return str(refused.value)
+
+    content[60] ^= 1  # in the first record
+    path.write_bytes(compress(bytes(content), 0))
+    assert refusal() == f"{path} is damaged: the log cannot be replayed beyond it."
+    path.write_bytes((folder / "wal" / f"{former.name}.gz").read_bytes())
+    assert refusal() == f"{path} is not the part of the log that its name says."
+    assert inspection.verify(archived, print) == [refusal()]
+    path.write_bytes(packed)
+    assert inspection.verify(archived, print) == []
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ _HEADER: Final = 64  # bytes, of a compressed file
 _SEALED_HEADER: Final = 600 << 10  # bytes, with two chunks of a sealed file
 
 
-class NotAnArchive(Exception):
+class NotAnArchive(Refusal):
     """There is no readable archive; the text is a sentence."""
 
 
@@ -212,7 +212,7 @@ class Archive:
         return True
 
     def time_of(self, name: str) -> datetime:
-        """Return the time of the last record of a segment, from the header of the file."""
+        """Return the time of the last record of a segment, from the header of the file; raises Refusal."""
         if name not in self._times:
             self._times[name] = self._read_time(name)
         return self._times[name]
@@ -221,11 +221,14 @@ class Archive:
         file = f"{name}{SUFFIX}"
         size = _HEADER if self._opened is None else _SEALED_HEADER
         header = self.store.start(LOG, self._file(file), size)
-        if self._opened is not None:
-            from storage.server.backups.sealing import UnsealingReader
+        try:
+            if self._opened is not None:
+                from storage.server.backups.sealing import UnsealingReader
 
-            header = UnsealingReader(io.BytesIO(header), self._opened[1], f"{LOG}/{file}").read(_HEADER)
-        return datetime.fromisoformat(header[10:].partition(b"\0")[0].decode())
+                header = UnsealingReader(io.BytesIO(header), self._opened[1], f"{LOG}/{file}").read(_HEADER)
+            return datetime.fromisoformat(header[10:].partition(b"\0")[0].decode())
+        except ValueError:
+            raise Refusal(f"{self.location}/{LOG}/{file} is damaged.") from None
 
     def _file(self, name: str) -> str:
         return f"{name}{SEALED_SUFFIX}" if self.is_sealed else name

@@ -151,7 +151,7 @@ class Push:
                 push(archiver.wal / self.name, archiver.archive, archiver.owner)
             else:
                 check(archiver.archive, archiver.owner)
-        except (Failure, NotAnArchive, Refusal) as failure:
+        except (Failure, Refusal) as failure:
             self.problem = str(failure)
         except OSError as error:
             self.problem = f"{error.filename or archiver.archive.location}: {error.strerror}."

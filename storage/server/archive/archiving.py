@@ -165,10 +165,7 @@ def _claim(folder: DataFolder, config: Config, system: str) -> Config:
         if (folder.archiving / "state.json").exists() and _was_used(folder):
             return config  # the archiver waits for it: its disk may be mounted later
         _create(archive, system, str(error))
-    try:
-        archived_system = archive.open().system
-    except NotAnArchive as error:
-        raise Refusal(str(error)) from None
+    archived_system = archive.open().system
     if archived_system != system:
         raise Refusal(
             f"{config.archive} is the archive of another database, or of this one before an upgrade of PostgreSQL;"
@@ -203,7 +200,7 @@ def begin(options: Options, archive: Archive) -> None:
     """Record the timeline that the running server uses from now on."""
     with connect(options) as connection:
         timeline = int(_fetch(connection, "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"), 16)
-    with suppress(OSError, NotAnArchive, Refusal):  # the archiver reports these; the keeper calls this again
+    with suppress(OSError, Refusal):  # the archiver reports these; the keeper calls this again
         archive.open()
         uses = catalog.read_uses(archive)
         if not uses or uses[-1].timeline != timeline:

@@ -1,6 +1,7 @@
 """Content of an archive: base backups, the WAL segments since, and the times that it can restore."""
 
 import json
+import struct
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from storage.server.refusal import Refusal
 _PER_LOG: Final = (1 << 32) // SEGMENT
 _STAMP: Final = "%Y-%m-%dT%H-%M-%S.%fZ"
 _FOREVER: Final = datetime.max.replace(tzinfo=UTC)
+# the header of a segment: magic, flags, timeline, address, rest of a record, and the system identifier
+_HEADER: Final = struct.Struct("=HHIQI4xQ")
 
 
 class Segment(NamedTuple):
@@ -94,7 +97,7 @@ class Catalog:
                 if (segment := Segment.parse(name)) is not None:
                     segments[segment] = size
                 elif name.endswith(".history"):
-                    forks[int(name[:8], 16)] = _read_forks(archive.read_history(name))
+                    forks[int(name[:8], 16)] = read_forks(archive.read_history(name))
             bases = [BaseBackup.read(archive.read_once(BASES, f"{it}.json")) for it in archive.bases()]
             uses = read_uses(archive)
         except Refusal as refusal:
@@ -106,6 +109,16 @@ class Catalog:
     def time_of(self, segment: Segment) -> datetime:
         """Return the time of a segment's last record."""
         return self.archive.time_of(segment.name)
+
+    def read_segment(self, segment: Segment) -> bytes:
+        """Read a segment; raises Refusal if it is missing, damaged or another one."""
+        content = self.archive.read_segment(segment.name)
+        _, _, _, address, _, system = _HEADER.unpack_from(content)
+        if (address, str(system)) != (segment.number * SEGMENT, self.system):
+            raise Refusal(
+                f"{self.archive.location}/{LOG}/{segment.name}{SUFFIX} is not the part of the log that its name says."
+            )
+        return content
 
     @property
     def size(self) -> int:
@@ -137,9 +150,21 @@ class Catalog:
 
     def missing(self, base: BaseBackup) -> list[Segment]:
         """Return the missing segments since a base backup on the current timeline."""
-        if not self.uses:
-            return []
-        timeline = self.uses[-1].timeline
+        return self._missing(base, self.uses[-1].timeline) if self.uses else []
+
+    def gaps(self) -> list[Segment]:
+        """Return the missing segments since all base backups, on all timelines that servers used."""
+        timelines = {it.timeline for it in self.uses}
+        return sorted(
+            {
+                it
+                for timeline in timelines
+                for base in self.bases_for(timeline)
+                for it in self._missing(base, timeline)
+            }
+        )
+
+    def _missing(self, base: BaseBackup, timeline: int) -> list[Segment]:
         last = max((it.number for it in self.segments if it.timeline == timeline), default=-1)
         segments = (self._segment(timeline, number) for number in range(base.first, last + 1))
         return [it for it in segments if it not in self.segments]
@@ -219,6 +244,7 @@ def read_uses(archive: Archive) -> list[Use]:
     return [Use(timeline, start, end) for (start, timeline), end in zip(starts, ends, strict=False)]
 
 
-def _read_forks(text: bytes) -> dict[int, int]:
+def read_forks(text: bytes) -> dict[int, int]:
+    """Read the ancestors of a timeline, and the segment in which each was left, from its history."""
     lines = [line.split() for line in text.decode().splitlines() if line.strip() and not line.startswith("#")]
     return {int(timeline): number_of(position) for timeline, position, *_ in lines}

@@ -19,7 +19,7 @@ from storage.backups import last_backup
 from storage.backups.last_backup import Kind
 from storage.health import disk
 from storage.server.archive import point_in_time
-from storage.server.archive.archive_store import SEGMENT, Archive, NotAnArchive
+from storage.server.archive.archive_store import SEGMENT, Archive
 from storage.server.archive.catalog import Catalog
 from storage.server.backups import backup, description, restore, schedule
 from storage.server.backups.programs import Say
@@ -135,17 +135,14 @@ def _restore_backup(options: Options, given: BackupSchedule, folder: Path, say: 
 
 def _restore_moment(options: Options, given: ArchiveOptions, folder: Path, say: Say) -> None:
     archive = Archive(str(given.folder), given.passphrase_file)
-    try:
-        catalog = Catalog.read(archive)
-        periods = catalog.periods()
-        if not periods:
-            raise Refusal(f"{archive.location} has no base backup with the log since.")
-        start, end = periods[-1]
-        start = max(start, end - (options.drill_every or end - start))
-        moment = start + (end - start) * random.random()  # noqa: S311 (any moment is as good)
-        plans = catalog.plan(moment)
-    except NotAnArchive as error:
-        raise Refusal(str(error)) from None
+    catalog = Catalog.read(archive)
+    periods = catalog.periods()
+    if not periods:
+        raise Refusal(f"{archive.location} has no base backup with the log since.")
+    start, end = periods[-1]
+    start = max(start, end - (options.drill_every or end - start))
+    moment = start + (end - start) * random.random()  # noqa: S311 (any moment is as good)
+    plans = catalog.plan(moment)
     if not plans:
         raise Refusal(f"{moment:%Y-%m-%dT%H:%M:%SZ} cannot be restored from {archive.location}.")
     _check_room(options, plans[0].base.size + 2 * SEGMENT * len(plans[0].segments))

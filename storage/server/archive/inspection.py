@@ -1,7 +1,9 @@
 """Inspection of an archive: restorable periods, damage, and whether a base backup is due."""
 
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,8 +14,8 @@ from storage.backups.archive import (
     Problem,
 )
 from storage.server.archive import archiver
-from storage.server.archive.archive_store import BASES, LOG, SEGMENT, TIMELINES, Archive, NotAnArchive
-from storage.server.archive.catalog import BaseBackup, Catalog
+from storage.server.archive.archive_store import BASES, LOG, SEGMENT, TIMELINES, Archive
+from storage.server.archive.catalog import BaseBackup, Catalog, Segment
 from storage.server.backups import files, restore
 from storage.server.backups.programs import Say
 from storage.server.data_folder import DataFolder
@@ -44,7 +46,7 @@ def inspect(
     try:
         catalog = Catalog.read(archive)
         periods = tuple(catalog.periods())
-    except (NotAnArchive, Refusal, OSError, ValueError) as error:
+    except (Refusal, OSError) as error:
         problems.insert(0, Found(Problem.UNREADABLE, str(error)))
         return Inspection(ArchiveSummary(now, archive.location, lag=lag, problems=tuple(problems)), None)
     base = last_base(catalog)
@@ -70,7 +72,7 @@ def inspect(
 
 
 def verify(archive: Archive, say: Say) -> list[str]:
-    """Return a sentence for each unreadable base backup or segment."""
+    """Return a sentence for each damaged base backup or segment, and for the segments that are missing."""
     faults = []
     catalog = Catalog.read(archive)
     for base in catalog.bases:
@@ -82,10 +84,21 @@ def verify(archive: Archive, say: Say) -> list[str]:
     say(f"Verifying {len(catalog.segments):,} segments of the log ...")
     for segment in sorted(catalog.segments):
         try:
-            archive.read_segment(segment.name)
+            catalog.read_segment(segment)
         except Refusal as refusal:
             faults.append(str(refusal))
-    return faults
+    return [*faults, *_describe_gaps(catalog)]
+
+
+def _describe_gaps(catalog: Catalog) -> Iterator[str]:
+    def run(it: tuple[int, Segment]) -> tuple[int, int]:
+        position, segment = it
+        return segment.timeline, segment.number - position
+
+    for _, numbered in groupby(enumerate(catalog.gaps()), run):
+        names = [segment.name for _, segment in numbered]
+        which = f"{names[0]} is" if len(names) == 1 else f"{names[0]} to {names[-1]} are"
+        yield f"{which} missing in {catalog.archive.location}/{LOG}."
 
 
 def unseal(archive: Archive, folder: Path, say: Say) -> None:

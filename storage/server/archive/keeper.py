@@ -13,7 +13,6 @@ import psycopg
 from storage.backups import archive
 from storage.backups.archive import ArchiveSummary, Problem
 from storage.server.archive import archive_store, archiving, inspection
-from storage.server.archive.archive_store import NotAnArchive
 from storage.server.backups import schedule
 from storage.server.backups.stores import is_url
 from storage.server.data_folder import DataFolder
@@ -60,7 +59,7 @@ class _Keeper:
                 archiving.begin(self._options, self._store)
                 self.has_begun.set()
                 self._look()
-            except (OSError, NotAnArchive, Refusal, psycopg.Error) as error:
+            except (OSError, Refusal, psycopg.Error) as error:
                 logger.warning("The archive cannot be looked after: %s", error)
                 self.has_begun.set()
             self._is_stopping.wait(self._slower * (_LOOK_AFTER_PROBLEM if self._known else _LOOK))

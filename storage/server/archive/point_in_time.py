@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from storage.backups import last_backup
 from storage.server import embedded, folder_switch, installation, secret, workers
 from storage.server.archive import archiver, archiving
-from storage.server.archive.archive_store import LOG, SEGMENT, SUFFIX, Archive, NotAnArchive
+from storage.server.archive.archive_store import LOG, SEGMENT, SUFFIX, Archive
 from storage.server.archive.archiving import Config
-from storage.server.archive.catalog import Catalog, Plan
+from storage.server.archive.catalog import Catalog, Plan, read_forks
 from storage.server.backups import contents, programs, restore
 from storage.server.backups.description import SecretIn
 from storage.server.backups.programs import Say
@@ -78,13 +79,10 @@ def restore_moment(options: Options, request: Request, say: Say) -> Restored:
     archive = config.open(request.passphrase_file)
     if has_database and config is remembered:
         _flush(options, say)
-    try:
-        catalog = Catalog.read(archive)
-        plans = catalog.plan(request.moment)
-        if not plans:
-            raise _out_of_range(catalog, request.moment)
-    except NotAnArchive as error:
-        raise Refusal(str(error)) from None
+    catalog = Catalog.read(archive)
+    plans = catalog.plan(request.moment)
+    if not plans:
+        raise _out_of_range(catalog, request.moment)
     is_expected_sealed = config.is_sealed or (
         request.passphrase_file is not None
         and all(archive.base(it.base.name).secret is not SecretIn.SEALED for it in plans)
@@ -229,6 +227,7 @@ def _build(
     say(f"Replaying the log up to {_text(moment)} ...")
     others = restore.UNSAFE if is_scratch else {}
     settings = _recovery_settings(plan, moment) | others
+    is_whole = moment is None
     try:
         counts, notes = _recover(options, settings, say)
     except Refusal:
@@ -236,6 +235,9 @@ def _build(
         if moment is None or "recovery ended before configured recovery target" not in _log_of(folder):
             raise
         counts, notes = _recover(options, _recovery_settings(plan, None) | others, say)
+        is_whole = True
+    if is_whole:
+        _check_end(folder, catalog, plan)
     say("Verifying the checksums of the restored database ...")
     programs.run(options, "pg_checksums", "--check", "--pgdata", folder.database)
     return counts, notes
@@ -264,12 +266,14 @@ def _place_log(options: Options, catalog: Catalog, plan: Plan, say: Say) -> None
     say(f"Reading {len(plan.segments):,} segments of the log ...")
     programs_of = installation.find(options, folder)
     wal = folder.database / "pg_wal"
-    names = [segment.name for segment in plan.segments]
     # all histories: the new timeline gets a number that none has
     archive = catalog.archive
     histories = [it.removesuffix(SUFFIX) for it in archive.names(LOG) if it.endswith(f".history{SUFFIX}")]
-    for name in (*names, *histories):
-        content = archive.read_history(name) if name in histories else archive.read_segment(name)
+    contents_of_files = chain(
+        ((it.name, catalog.read_segment(it)) for it in plan.segments),
+        ((it, archive.read_history(it)) for it in histories),
+    )
+    for name, content in contents_of_files:
         for place, text in ((wal / name, content), (wal / "archive_status" / f"{name}.done", b"")):
             place.unlink(missing_ok=True)
             place.touch(mode=0o600)
@@ -310,6 +314,19 @@ def _recover(options: Options, settings: Mapping[str, str], say: Say) -> tuple[d
             raise Refusal(f"The restored database cannot be used: {reason}")
         with contents.connect(options) as connection:
             return contents.count(connection), done.stdout.strip()
+
+
+def _check_end(folder: DataFolder, catalog: Catalog, plan: Plan) -> None:
+    """Raise Refusal if PostgreSQL took damage in a segment for the end of the log."""
+    # the newest timeline begins at the end of the replay
+    history = max((folder.database / "pg_wal").glob("*.history"))
+    end = read_forks(history.read_bytes())[plan.timeline]
+    first, last = plan.segments[0], plan.segments[-1]
+    if end < last.number:
+        raise Refusal(
+            f"{catalog.archive.location}/{LOG}/{plan.segments[end - first.number].name}{SUFFIX} is damaged: the log"
+            " cannot be replayed beyond it."
+        )
 
 
 def _log_of(folder: DataFolder) -> str:
