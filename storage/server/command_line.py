@@ -76,6 +76,10 @@ ALONE: Final = {
     "restore",
 }  # our commands that start the database themselves if they need it, and check their requirements
 WITHOUT_DATA: Final = {"config", "messages", "newsubject"}
+ASKING: Final = {
+    "archive",
+    "backup",
+}  # commands that may need no database, and ask which one they need themselves
 
 _STANDARD_ERROR: Final = 2
 _ENDED_BY_READER: Final = 141  # as of programs that SIGPIPE ends
@@ -267,7 +271,7 @@ def _surroundings(command: str, examination: "Examination | None") -> Iterator[N
     read_options = options.read(os.environ)
     if examination is not None:
         examination.examine(read_options)
-    if command != "serve":
+    if command not in ASKING | {"serve"}:
         running_servers.refuse_ambiguous(read_options, os.environ)
     if command in ALONE:
         yield

@@ -79,7 +79,17 @@ def test_a_command_that_names_no_database_asks_which_one(tmp_path):
         running_servers.refuse_ambiguous(default, {})
 
 
-@pytest.mark.parametrize("command", ["account add planets", "backup backups", "makemigrations --check"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "account add planets",
+        "archive",
+        "archive archive --base",
+        "backup --drill",
+        "backup backups",
+        "makemigrations --check",
+    ],
+)
 def test_commands_beside_a_server_elsewhere_ask_which_database(tablero, tmp_path, command):
     """The default folder is that of the user, or of the machine for root; nothing is made there."""
     with (
@@ -89,6 +99,9 @@ def test_commands_beside_a_server_elsewhere_ask_which_database(tablero, tmp_path
         tablero(*command.split(), HOME=str(tmp_path), XDG_DATA_HOME=str(tmp_path))
 
 
-def test_commands_without_a_database_run_beside_any_server(tablero):
+def test_commands_without_a_database_run_beside_any_server(tablero, tmp_path):
     with running_servers.announced(with_data("/srv/tablero")):
         assert "listen" in tablero("config")
+        assert tablero("backup", "--list", tmp_path) == ""
+        with pytest.raises(Refusal, match="is not an archive"):
+            tablero("archive", "--unseal", tmp_path / "plain", tmp_path)

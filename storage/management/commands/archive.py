@@ -2,6 +2,7 @@
 
 import argparse
 import json as json_format
+import os
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from django.core.management.base import CommandError
 from storage.backups import archive
 from storage.backups.archive import ArchiveSummary
 from storage.management.command import TableroCommand, add_common_arguments
+from storage.server import running_servers
 from storage.server.archive import base_backups, inspection
 from storage.server.archive.archive_store import Archive
 from storage.server.archive.archiving import Config
@@ -56,11 +58,14 @@ class Command(TableroCommand):
         passphrase_file: Path | None,
         **options: Any,
     ) -> None:
-        data = DataFolder(settings.OPTIONS.data)
+        if base or location is None:
+            running_servers.refuse_ambiguous(settings.OPTIONS, os.environ)
+        data: DataFolder | None = DataFolder(settings.OPTIONS.data)
         config = Config.read(data)
         if location is not None:
             location = location if is_url(location) else str(Path(location).absolute())
-            config = config if config is not None and config.archive == location else Config(location, 0)
+            if config is None or config.archive != location:
+                config, data = Config(location, 0), None
         if config is None:
             raise Refusal(
                 f"The server of {data.path} has no archive; start it with --archive DIR, or name an archive here."
@@ -73,7 +78,7 @@ class Command(TableroCommand):
             inspection.unseal(store, unseal.absolute(), self.stderr.write)
             self.stdout.write(f"Plain files: {unseal}")
             return
-        known = settings.OPTIONS.archive
+        known = None if data is None else settings.OPTIONS.archive
         summary, _ = inspection.inspect(
             data, store, known.every if known else None, known.size if known else None
         )
@@ -81,7 +86,7 @@ class Command(TableroCommand):
         if json:
             self.stdout.write(_in_json(summary, damaged))
         else:
-            self._show(summary, is_running=data.server() is not None)
+            self._show(summary, is_running=data is not None and data.server() is not None)
             for sentence in damaged:
                 self.stdout.write(f"Damaged: {sentence}")
             if verify and not damaged:

@@ -1,6 +1,7 @@
 """The command `backup`: back up the whole server, list backups, or verify that one can be restored."""
 
 import argparse
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from storage.management.command import TableroCommand, add_common_arguments, whole_number
+from storage.server import running_servers
 from storage.server.archive import drill as drills
 from storage.server.backups import backup, description, restore, sealing, stores
 
@@ -83,6 +85,7 @@ class Command(TableroCommand):
     ) -> None:
         passphrase = sealing.read_passphrase(passphrase_file) if passphrase_file else None
         if drill:
+            running_servers.refuse_ambiguous(settings.OPTIONS, os.environ)
             drills.perform(settings.OPTIONS, self.stderr.write)
             self.stdout.write("The drill passed.")
         elif location is None:
@@ -106,6 +109,7 @@ class Command(TableroCommand):
         keep: int | None,
         **_: Any,
     ) -> None:
+        running_servers.refuse_ambiguous(settings.OPTIONS, os.environ)
         started = time.monotonic()
         request = backup.BackupRequest(location, passphrase, incremental, keep, full_every)
         made = backup.back_up(settings.OPTIONS, request, self.stderr.write)

@@ -32,14 +32,14 @@ class Inspection(NamedTuple):
 
 
 def inspect(
-    folder: DataFolder, archive: Archive, every: timedelta | None = None, size: int | None = None
+    folder: DataFolder | None, archive: Archive, every: timedelta | None = None, size: int | None = None
 ) -> Inspection:
-    """Inspect the archive; ``every`` and ``size`` are the server's options, if known."""
+    """Inspect an archive, with the data folder of the server that uses it, and that server's options if known."""
     now = datetime.now(UTC)
-    state = archiver.read_state(folder.archiving / "state.json")
-    lag = lag_of(folder)
+    failure = None if folder is None else archiver.read_state(folder.archiving / "state.json")["failure"]
+    lag = 0.0 if folder is None else lag_of(folder)
     problems = []
-    if (failure := state["failure"]) is not None:
+    if failure is not None:
         problems.append(Found(Problem.FAILING, failure["reason"]))
     elif lag > LATE.total_seconds():
         problems.append(Found(Problem.LAGGING))
@@ -53,7 +53,7 @@ def inspect(
     if base is None:
         problems.append(Found(Problem.NO_BASE))
     else:
-        if catalog.missing(base) or _was_dropped(folder, base):
+        if catalog.missing(base) or (folder is not None and _was_dropped(folder, base)):
             problems.append(Found(Problem.INTERRUPTED))
         if every is not None and now - base.finished_at > 2 * every:
             problems.append(Found(Problem.OVERDUE))
