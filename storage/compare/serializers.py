@@ -18,6 +18,7 @@ from storage.domain.values.dialects import LONGEST_KEY
 from storage.domain.values.edm import Edm
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
+    IntegerParameterField,
     QueryParameters,
     StrictBooleanField,
     StrictCharField,
@@ -90,7 +91,7 @@ class DifferenceParameters(DiffParameters):
         default=list,
         help_text="Only entities that differ like this; repeat it for several.",
     )
-    limit = serializers.IntegerField(
+    limit = IntegerParameterField(
         min_value=1, max_value=LIMIT_MAXIMUM, default=LIMIT_DEFAULT, help_text="Maximum number of items."
     )
     cursor = AfterField(default=None, help_text="The cursor in `next` of the previous page.")

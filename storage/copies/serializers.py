@@ -8,6 +8,7 @@ from rest_framework.exceptions import ValidationError
 from storage.domain.filters.parser import CONSOLE_LIMIT
 from storage.remote.azurite import FILE_NAME
 from storage.rest.fields import (
+    IntegerParameterField,
     OptionalCharField,
     QueryParameters,
     StrictBooleanField,
@@ -95,7 +96,7 @@ class FileCopyParameters(QueryParameters):
         max_length=_MOST_TABLES,
         help_text="`people=persons`: the name of a table at the target; can be repeated.",
     )
-    rate = serializers.IntegerField(
+    rate = IntegerParameterField(
         min_value=0, max_value=_FASTEST, default=0, help_text="Entities per second, 0 without a limit."
     )
     delete = serializers.BooleanField(default=False, help_text=_DELETE)

@@ -23,7 +23,7 @@ from storage.history.feed import (
     Start,
 )
 from storage.rest.answers import TypedSerializer
-from storage.rest.fields import InstantField, QueryParameters, StrictCharField
+from storage.rest.fields import InstantField, IntegerParameterField, QueryParameters, StrictCharField
 from storage.rest.paging import PageParameters
 
 TABLE_LIMIT: Final = 100  # tables in one feed
@@ -59,7 +59,7 @@ class ChangeParameters(QueryParameters):
         help_text="Where to start without a token: `now` (the default), `oldest` for all changes that are kept, or a"
         " time such as `2026-11-30T18:00:00Z`.",
     )
-    top = serializers.IntegerField(
+    top = IntegerParameterField(
         min_value=1, max_value=TOP, default=TOP, help_text="Maximum number of changes."
     )
     shape = serializers.ChoiceField(
@@ -126,7 +126,7 @@ class VersionParameters(PageParameters):
         help_text="Take the table that had the name at this time. Default: the table that has the name now, "
         "or else the last one that had it.",
     )
-    limit = serializers.IntegerField(
+    limit = IntegerParameterField(
         min_value=1, max_value=versions.TOP, default=versions.TOP, help_text="Maximum number of items."
     )
 

@@ -11,6 +11,7 @@ from storage.metrics.reports import POINTS_LIMIT
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
     InstantField,
+    IntegerParameterField,
     QueryParameters,
     StrictCharField,
     StrictSerializer,
@@ -26,7 +27,7 @@ class MetricsParameters(QueryParameters):
         default=None, help_text="Start of the range, at most 90 days ago. Default: 24 hours ago."
     )
     until = InstantField(default=None, help_text="End of the range. Default: now.")
-    step = serializers.IntegerField(
+    step = IntegerParameterField(
         default=None,
         min_value=1,
         max_value=1440,

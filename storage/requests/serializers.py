@@ -16,7 +16,7 @@ from storage.models import RecordedRequest
 from storage.requests import explanations
 from storage.requests.requests import RequestClass
 from storage.rest.answers import OPTIONAL, TypedSerializer
-from storage.rest.fields import PeriodField, QueryParameters
+from storage.rest.fields import IntegerParameterField, PeriodField, QueryParameters
 from storage.rest.paging import PageParameters
 
 
@@ -33,7 +33,7 @@ class RequestParameters(PageParameters, PeriodParameters):
         " Azure would refuse (`warned`); `problem`: any of these, without rehearsed failures; `rehearsed`: those"
         " on which a rehearsal had an effect.",
     )
-    status = serializers.IntegerField(
+    status = IntegerParameterField(
         default=None, min_value=0, max_value=599, help_text="Only answers with this status."
     )
     code = serializers.CharField(
@@ -57,7 +57,7 @@ class RequestParameters(PageParameters, PeriodParameters):
     id = serializers.CharField(
         default="", max_length=128, help_text="An `x-ms-request-id` or `x-ms-client-request-id`."
     )
-    after = serializers.IntegerField(
+    after = IntegerParameterField(
         default=None, min_value=0, help_text="Of a stream: the `id` of an event, after which it begins."
     )
 

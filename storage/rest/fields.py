@@ -18,6 +18,7 @@ from storage.domain.access.roles import Role, name_role
 from storage.rest.exceptions import MOST_ERRORS, InvalidParameters
 
 ROLES: Final = [role.name.lower() for role in Role]
+_INTEGER: Final = re.compile("-?[0-9]+")
 _INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -77,6 +78,15 @@ class StrictBooleanField(serializers.BooleanField):
 class StrictIntegerField(serializers.IntegerField):
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
+            self.fail("invalid")
+        return int(super().to_internal_value(data))
+
+
+class IntegerParameterField(serializers.IntegerField):
+    """Integer in a query string, where the base class also reads `1.0`, `1_0` and digits of other scripts."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, str) or not _INTEGER.fullmatch(data):
             self.fail("invalid")
         return int(super().to_internal_value(data))
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from rest_framework import serializers
 
-from storage.rest.fields import QueryParameters
+from storage.rest.fields import IntegerParameterField, QueryParameters
 
 T = TypeVar("T")
 LIMIT_MAXIMUM: Final = 500
@@ -29,7 +29,7 @@ class CursorField(serializers.CharField):
 
 
 class PageParameters(QueryParameters):
-    limit = serializers.IntegerField(
+    limit = IntegerParameterField(
         min_value=1, max_value=LIMIT_MAXIMUM, default=LIMIT_DEFAULT, help_text="Maximum number of items."
     )
     cursor = CursorField(default="", help_text="The cursor in `next` of the previous page.")

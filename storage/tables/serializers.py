@@ -13,6 +13,7 @@ from storage.rest.fields import (
     OptionalCharField,
     QueryParameters,
     StrictCharField,
+    StrictIntegerField,
     StrictSerializer,
     endpoint,
 )
@@ -47,7 +48,7 @@ class NewNameSerializer(StrictSerializer):
 
 class TableChangeSerializer(NewTableSerializer):
     name = None  # type: ignore[assignment]
-    throughput = serializers.IntegerField(
+    throughput = StrictIntegerField(
         min_value=0,
         max_value=1_000_000,
         required=False,

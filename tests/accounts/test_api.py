@@ -55,6 +55,8 @@ def test_an_account_of_the_kind_cosmos(ada):
     assert ada("POST", "accounts/planets/tables", {"name": "A-b"}).status_code == 200
     limited = ada("PATCH", "accounts/planets/tables/a-b", {"throughput": 400})
     assert (limited.status_code, limited.json()["throughput"]) == (200, 400)
+    for number in ("400", 400.0, True):
+        assert ada("PATCH", "accounts/planets/tables/a-b", {"throughput": number}).status_code == 400
     tables.create(Account.objects.get(name="acme"), "people")
     assert ada("PATCH", "accounts/acme/tables/people", {"throughput": 400}).status_code == 405
     # no policies and service properties

@@ -52,7 +52,8 @@ def test_lists_a_hundred_errors(ask):
 
 def test_parameters_are_strict(ask):
     for query in [
-        "limit=0", "limit=501", "limit=x", "limit=" + "9" * 5000, "cursor=%00", "cursor=!", "name=%00", "more=1",
+        "limit=0", "limit=501", "limit=x", "limit=" + "9" * 5000, "limit=1.0", "limit=1_0", "limit=%2B1", "limit=%201",
+        "limit=%D9%A1", "cursor=%00", "cursor=!", "name=%00", "more=1",
         "state=gone", "label=%00", "cursor=" + "A" * 4000,
     ]:  # fmt: skip
         problem = check(ask("GET", f"accounts?{query}"), 400)
