@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -106,8 +107,9 @@ def main(arguments: Sequence[str]) -> int:
             _say(f"Azurite Table service is successfully listening at {scheme}://{host}:{port}")
             file = data.parent / AZURITE_FILE
             if file.exists():
+                source, target = (shlex.quote(str(it)) for it in (data.parent, data))
                 sys.stderr.write(
-                    f"The tables in {file} are not read. Copy them: tablero copy {data.parent} ACCOUNT --data {data}\n"
+                    f"The tables in {file} are not read. Copy them: tablero copy {source} ACCOUNT --data {target}\n"
                 )
             try:
                 return server.wait()

@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -40,6 +41,11 @@ PATIENCE = 60.0  # seconds for a process that is leaving the folder
 @dataclass(frozen=True, slots=True)
 class DataFolder:
     path: Path
+
+    @property
+    def option(self) -> str:
+        """Return the option that names the folder, for a command to copy into a shell."""
+        return f"--data {shlex.quote(str(self.path))}"
 
     @property
     def database(self) -> Path:

@@ -32,7 +32,7 @@ def put_in_place(target: Path, new: Path, kept: Path) -> None:
     except OSError as error:
         raise Refusal(
             f"{target} cannot be replaced ({error.strerror}); the restored folder is {new}: start the server with"
-            f" --data {new}, or move the folders by hand."
+            f" {DataFolder(new).option}, or move the folders by hand."
         ) from None
 
 

@@ -66,10 +66,10 @@ def refuse_ambiguous(options: Options, environ: Mapping[str, str]) -> None:
     if not others:
         return
     running = " ".join(_describe(it) for it in others)
-    named = " or ".join(f"--data {it.data}" for it in others if it.data) or "DATABASE_URL"
+    named = " or ".join(DataFolder(it.data).option for it in others if it.data) or "DATABASE_URL"
     raise Refusal(
         f"No server runs in the default data folder {options.data}. {running} Name the database of this command:"
-        f" {named}, or --data {options.data} for the default folder."
+        f" {named}, or {DataFolder(options.data).option} for the default folder."
     )
 
 

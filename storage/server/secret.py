@@ -32,7 +32,7 @@ def read(options: Options) -> bytes | None:
     if len(text) < SHORTEST or not text.isascii():
         raise Refusal(
             f"The secret in {path} is damaged. Move that file away, and bring the secret back from a backup: tablero"
-            f" restore BACKUP --secret-only --data {options.data}"
+            f" restore BACKUP --secret-only {DataFolder(options.data).option}"
         )
     return text.encode()
 

@@ -70,6 +70,12 @@ def test_a_command_that_names_no_database_asks_which_one(tmp_path):
             " runs in /srv/tablero. Name the database of this command: --data /srv/tablero, or"
             f" --data {tmp_path}/default for the default folder."
         )
+    with (
+        running_servers.announced(with_data("/srv/her tables")),
+        pytest.raises(Refusal, match=r"runs in /srv/her tables\. .*: --data '/srv/her tables', or"),
+    ):
+        running_servers.refuse_ambiguous(default, {})
+    with running_servers.announced(with_data("/srv/tablero")):
         running_servers.refuse_ambiguous(default, {"TABLERO_DATA": str(default.data)})
         running_servers.refuse_ambiguous(replace(default, database_url="postgresql://x/y"), {})
     with (

@@ -15,6 +15,7 @@ from storage.server.archive.archive_store import Archive
 from storage.server.backups import restore, sealing
 from storage.server.backups.description import SecretIn
 from storage.server.backups.stores import is_url
+from storage.server.data_folder import DataFolder
 
 
 class Command(TableroCommand):
@@ -91,8 +92,9 @@ class Command(TableroCommand):
         elif backup is None:
             raise CommandError("Name a backup, or a time with --to; see: restore --help.")
         elif secret_only:
+            folder = DataFolder(settings.OPTIONS.data)
             restore.restore_secret(settings.OPTIONS, restore.find(backup), passphrase)
-            self.stdout.write(f"Start the server: tablero serve --data {settings.OPTIONS.data}")
+            self.stdout.write(f"Start the server: tablero serve {folder.option}")
         else:
             self._restore_backup(backup, passphrase, replaces=replace)
 
@@ -105,12 +107,13 @@ class Command(TableroCommand):
             self.stdout.write(
                 f"The data from before are in {restored.kept}. Delete them when you are satisfied."
             )
-        if restored.path == settings.OPTIONS.data:
-            self.stdout.write(f"Start the server: tablero serve --data {restored.path}")
+        folder = DataFolder(settings.OPTIONS.data)
+        if restored.path == folder.path:
+            self.stdout.write(f"Start the server: tablero serve {folder.option}")
         else:
             self.stdout.write(
                 "Nothing has changed for the server yet. To use the restored folder, stop the server and run:"
-                f" tablero restore --switch --data {settings.OPTIONS.data}"
+                f" tablero restore --switch {folder.option}"
             )
 
     def _restore_backup(self, location: str, passphrase: bytes | None, *, replaces: bool) -> None:
@@ -125,7 +128,7 @@ class Command(TableroCommand):
             self.stdout.write(f"The data from before are in {restored.kept}.")
         if backup.secret is SecretIn.ABSENT:
             self.stdout.write("The secret is not in the backup: start the server with its TABLERO_SECRET.")
-        here = "" if settings.OPTIONS.database_url else f" --data {settings.OPTIONS.data}"
+        here = "" if settings.OPTIONS.database_url else f" {DataFolder(settings.OPTIONS.data).option}"
         self.stdout.write(f"Start the server: tablero serve{here}")
 
 
