@@ -579,7 +579,8 @@ def _forwarded(
     proxies: tuple[str, ...], scheme: str, client: tuple[str, int], fields: Headers
 ) -> tuple[str, tuple[str, int]]:
     """Return scheme and client from a trusted proxy's headers, without a malformed address."""
-    scope: MutableMapping[str, Any] = {"type": "http", "scheme": scheme, "client": client, "headers": fields}
+    headers = _with_one_scheme(fields)
+    scope: MutableMapping[str, Any] = {"type": "http", "scheme": scheme, "client": client, "headers": headers}
     coroutine: Any = _middleware(proxies)(scope, None, None)  # type: ignore[arg-type]
     try:
         coroutine.send(None)
@@ -592,6 +593,15 @@ def _forwarded(
     return scope["scheme"], ("" if address is None else str(address), port)
 
 
+def _with_one_scheme(fields: Headers) -> Headers:
+    """Replace the schemes that several proxies in a row have listed by the one on which they agree, or by none."""
+    schemes = [it.strip() for name, value in fields if name == _SCHEME for it in value.split(b",")]
+    if len(schemes) < 2:
+        return fields
+    others = [field for field in fields if field[0] != _SCHEME]
+    return [*others, (_SCHEME, schemes[0])] if len(set(schemes)) == 1 else others
+
+
 @lru_cache
 def _middleware(proxies: tuple[str, ...]) -> ProxyHeadersMiddleware:
     async def nothing(*_: Any) -> None:
@@ -599,6 +609,8 @@ def _middleware(proxies: tuple[str, ...]) -> ProxyHeadersMiddleware:
 
     return ProxyHeadersMiddleware(nothing, list(proxies))
 
+
+_SCHEME: Final = b"x-forwarded-proto"
 
 # discards headers that come after a body
 _NOWHERE: Final[Any] = deque(maxlen=0)

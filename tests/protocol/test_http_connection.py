@@ -579,3 +579,18 @@ async def test_a_slow_large_body_is_refused(monkeypatch):
 def test_only_a_trusted_proxy_is_believed(client, expected):
     fields = [(b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"203.0.113.7")]
     assert http_connection._forwarded(("10.0.0.0/8",), "http", (client, 1), fields) == expected
+
+
+@pytest.mark.parametrize(
+    ("schemes", "expected"),
+    [
+        ([b"https, https"], "https"),
+        ([b"https", b"https"], "https"),
+        ([b"https ,http"], "http"),
+        ([b"http", b"https"], "http"),
+        ([b"https,"], "http"),
+    ],
+)
+def test_proxies_in_a_row_must_agree_on_the_scheme(schemes, expected):
+    fields = [(b"x-forwarded-proto", scheme) for scheme in schemes]
+    assert http_connection._forwarded(("10.0.0.9",), "http", ("10.0.0.9", 1), fields)[0] == expected
