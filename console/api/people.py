@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -110,9 +111,7 @@ class UserTokenViewSet(ServerViewSet):
 
     @operation("revoke_user_token", "Revoke a token of a user", "It is refused from the next request on.")
     def destroy(self, request: Request, user: str, token: int) -> Response:
-        api_token = api_tokens.for_user(self.user()).filter(pk=token).first()
-        if api_token is None:
-            raise Http404
+        api_token = get_object_or_404(api_tokens.for_user(self.user()), pk=token)
         api_tokens.revoke(api_token, by=self.by)
         return Response(status=204)
 
@@ -132,9 +131,7 @@ class _InvitationViewSet(ApiViewSet):
         return self.answer_created(invitations.find(link_tokens.hash_of(self._token)), is_new=True)
 
     def withdraw(self, account: Account | None, number: int) -> Response:
-        invitation: Invitation | None = invitations.pending(account).filter(pk=number).first()
-        if invitation is None:
-            raise Http404
+        invitation: Invitation = get_object_or_404(invitations.pending(account), pk=number)
         invitations.withdraw(invitation, by=self.by)
         return Response(status=204)
 

@@ -18,6 +18,7 @@ from storage.models import Table
 from storage.rest import etags, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import IF_MATCH, operation
+from storage.rest.lookups import or_404
 from storage.rest.paging import Page
 from storage.rest.problems import FieldError, Problem
 from storage.rest.views import AccountScopedViewSet
@@ -40,10 +41,7 @@ class QueryViewSet(AccountScopedViewSet):
 
     def query(self) -> SavedQuery:
         table = self.table()
-        query = saved.find_query(self.user(), self.account.pk, table.folded_name, self.kwargs["query"])
-        if query is None:
-            raise Http404
-        return query
+        return or_404(saved.find_query(self.user(), self.account.pk, table.folded_name, self.kwargs["query"]))
 
     def changeable(self) -> SavedQuery:
         found = self.query()

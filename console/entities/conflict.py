@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from console.entities import entity_page as pages
@@ -24,6 +24,7 @@ from storage.domain.values.etag import Precondition, write_etag
 from storage.domain.values.ticks import to_datetime
 from storage.editing import merge, typed_text
 from storage.editing.merge import MergeResult
+from storage.rest.lookups import or_404
 
 ACTIONS: Final = ("merged", "theirs", "insert", "discard")
 LONGEST: Final = 2_000  # characters of a displayed value
@@ -202,7 +203,5 @@ def _write(
 
 def read_mine(request: HttpRequest, target: EntityTarget) -> Properties:
     """Return the edited properties, to start a new entity."""
-    image = read_signed_entity(target.table, request.POST.get("mine", ""))
-    if image is None:
-        raise Http404
+    image = or_404(read_signed_entity(target.table, request.POST.get("mine", "")))
     return read_stored(image).properties

@@ -29,6 +29,7 @@ from storage.jobs.states import JobStatus
 from storage.models import Job
 from storage.people import members
 from storage.rest import downloads
+from storage.rest.lookups import or_404
 from storage.runtime import job_runner
 from storage.runtime.threads import TooManyDownloads
 
@@ -149,9 +150,7 @@ def download(request: HttpRequest, number: int, file: int) -> HttpResponseBase:
     role = None if job.account is None else members.role_in(user_of(request), job.account)
     if role is not None and not may(role, job_runner.capability_to_download(job)):
         raise PermissionDenied
-    job_file = next((it for it in files.to_download(job) if it.pk == file), None)
-    if job_file is None:
-        raise Http404
+    job_file = or_404(next((it for it in files.to_download(job) if it.pk == file), None))
     try:
         return downloads.respond(request, job_file, reader=f"user {user_of(request).pk}")
     except TooManyDownloads:

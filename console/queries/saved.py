@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.http import Http404, HttpRequest, QueryDict
+from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.functional import Promise
 
@@ -19,6 +19,7 @@ from storage.editing.filters import parameters
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.home.search import has_text
 from storage.models import Account, Table
+from storage.rest.lookups import or_404
 from storage.tables import tables
 
 GRID_FIELDS: Final = ("f", "s", "cols", "sort", "top", "view")  # fields of a grid's address, kept as content
@@ -101,10 +102,7 @@ def list_parameters(query: SavedQuery) -> tuple[str, ...]:
 
 def get_query(request: HttpRequest, account: Account, table_name: str, slug: str) -> SavedQuery:
     """Return a saved query that the user may see; raises Http404."""
-    query = find_query(user_of(request), account.pk, table_name, slug)
-    if query is None:
-        raise Http404
-    return query
+    return or_404(find_query(user_of(request), account.pk, table_name, slug))
 
 
 def get_changeable(request: HttpRequest, account: Account, table_name: str, slug: str) -> SavedQuery:

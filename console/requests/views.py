@@ -47,6 +47,7 @@ from storage.models import Account, RecordedRequest
 from storage.requests import requests
 from storage.requests.requests import RequestClass
 from storage.requests.timeline import Timeline, timeline
+from storage.rest.lookups import or_404
 
 _HEIGHT: Final = 48  # height of the histogram
 _OUTCOMES: Final = (Outcome.DONE, Outcome.REFUSED, Outcome.FAILED)  # from the bottom
@@ -162,10 +163,7 @@ def show(request: HttpRequest, account: Account, request_id: UUID) -> HttpRespon
 
 
 def _find(account: Account, request_id: UUID) -> RecordedRequest:
-    found = requests.get(account, request_id)
-    if found is None:
-        raise Http404
-    return found
+    return or_404(requests.get(account, request_id))
 
 
 def _request_context(request: HttpRequest, recorded: RecordedRequest) -> dict[str, Any]:
@@ -207,9 +205,7 @@ def entity(request: HttpRequest, account: Account, request_id: UUID) -> HttpResp
     The log does not store the key, only the sequence of the change in the history.
     """
     recorded = _find(account, request_id)
-    change = RequestView(recorded).earlier_change
-    if change is None:
-        raise Http404
+    change = or_404(RequestView(recorded).earlier_change)
     table = find_table(account, recorded.table_name)
     entries = changes.page(account, ChangeFilter(table_id=table.pk, numbers=(change.number,)), top=1).entries
     if not entries:

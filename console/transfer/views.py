@@ -53,6 +53,7 @@ from storage.domain.values.numbers import read_number
 from storage.entities.writing import WriteMode
 from storage.jobs.states import JobStatus
 from storage.models import Account, ImportDraft, Table
+from storage.rest.lookups import or_404
 from storage.tables import tables
 from storage.tabular.encodings import ENCODINGS
 from storage.tabular.layout import FileFormat, FileRefused, Wishes
@@ -138,9 +139,7 @@ def draft_required(view: DraftView) -> Callable[..., HttpResponseBase]:
     @account_required(Capability.WRITE)
     @wraps(view)
     def find(request: HttpRequest, account: Account, /, draft: int) -> HttpResponseBase:
-        import_draft = import_drafts.get(account, draft, by=actor_of(request))
-        if import_draft is None:
-            raise Http404
+        import_draft = or_404(import_drafts.get(account, draft, by=actor_of(request)))
         return view(request, import_draft)
 
     return find

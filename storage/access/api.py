@@ -29,6 +29,7 @@ from storage.people import idempotency_keys
 from storage.rest import etags, idempotency, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import IDEMPOTENCY_KEY, IF_MATCH, PLAIN_TEXT, operation
+from storage.rest.lookups import or_404
 from storage.rest.paging import Page, take_page
 from storage.rest.problems import Problem, invalid
 from storage.rest.routing import ACCOUNT, TABLE, api_path
@@ -287,9 +288,7 @@ class SasViewSet(AccountScopedViewSet):
     def _find(self, fingerprint: str) -> tuple[KnownToken, TokenState]:
         if not _FINGERPRINT.fullmatch(fingerprint):
             raise Http404
-        token = sas_operations.find(self.account, fingerprint, timezone.now())
-        if token is None:
-            raise Http404
+        token = or_404(sas_operations.find(self.account, fingerprint, timezone.now()))
         return self._with_states([token])[0]
 
     def _with_states(self, found: list[KnownToken]) -> list[tuple[KnownToken, TokenState]]:

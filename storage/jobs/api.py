@@ -22,6 +22,7 @@ from storage.rest import access, downloads, problems, streams
 from storage.rest import jobs as serializers
 from storage.rest.answers import page_of
 from storage.rest.documentation import LAST_EVENT_ID, operation
+from storage.rest.lookups import or_404
 from storage.rest.problems import Problem
 from storage.rest.routing import api_path
 from storage.rest.streams import JobStream
@@ -74,9 +75,7 @@ class JobViewSet(ApiViewSet):
     job: Job
 
     def resolve_target(self, token: ApiToken, capability: Capability) -> None:
-        job = jobs.get(self.kwargs["job"])
-        if job is None:
-            raise Http404
+        job = or_404(jobs.get(self.kwargs["job"]))
         self.job = job
         self._check(token, Capability.READ)  # before it tells anything about the job
         if self.action == "retrieve":
@@ -147,9 +146,7 @@ class JobViewSet(ApiViewSet):
         },
     )
     def download(self, request: Request, job: int, file: int) -> HttpResponse | StreamingHttpResponse:
-        job_file = next((it for it in files.to_download(self.job) if it.pk == file), None)
-        if job_file is None:
-            raise Http404
+        job_file = or_404(next((it for it in files.to_download(self.job) if it.pk == file), None))
         try:
             reader = f"user {self.token.user_id}"
             return downloads.respond(cast("HttpRequest", request._request), job_file, reader=reader)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.urls import URLPattern
 from django.utils import timezone
 from rest_framework.request import Request
@@ -18,6 +19,7 @@ from storage.notices.webhooks import WebhookFields
 from storage.rest import access, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
+from storage.rest.lookups import or_404
 from storage.rest.paging import Page
 from storage.rest.problems import Problem, invalid
 from storage.rest.routing import ACCOUNT, api_path
@@ -61,9 +63,7 @@ class NoticeViewSet(ApiViewSet):
 
     @operation("get_notice", "Get a notice", answer=serializers.NoticeSerializer)
     def retrieve(self, request: Request, notice: int) -> Response:
-        found = self._visible().filter(pk=notice).first()
-        if found is None:
-            raise Http404
+        found = get_object_or_404(self._visible(), pk=notice)
         return self.answer(presentation.view(found))
 
     @operation(
@@ -282,10 +282,7 @@ class WebhookViewSet(_ScopedViewSet):
         return self.answer_page(Page(delivery.for_webhook(self._find(webhook))))
 
     def _find(self, pk: int) -> Webhook:
-        found = webhooks.find(self.account, pk)
-        if found is None:
-            raise Http404
-        return found
+        return or_404(webhooks.find(self.account, pk))
 
 
 class ServerRuleViewSet(RuleViewSet):

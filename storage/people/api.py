@@ -11,6 +11,7 @@ from storage.people.members import LastOwner, Person
 from storage.rest import problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
+from storage.rest.lookups import or_404
 from storage.rest.paging import Page
 from storage.rest.problems import Problem
 from storage.rest.routing import ACCOUNT, api_path
@@ -71,10 +72,7 @@ class MemberViewSet(AccountScopedViewSet):
 
 
 def _find_person(name: str) -> Person:
-    found = members.find_person(name.lower()) if name.isascii() and name.isprintable() else None
-    if found is None:
-        raise Http404
-    return found
+    return or_404(members.find_person(name.lower()) if name.isascii() and name.isprintable() else None)
 
 
 def _last_owner_problem(person: Person) -> Problem:

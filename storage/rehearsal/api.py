@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -152,10 +153,7 @@ class RehearsalViewSet(AccountScopedViewSet):
         return self.answer_page(take_page(exchanges, read["limit"], lambda it: str(it.id)))
 
     def _find(self, pk: int) -> Rehearsal:
-        found = rehearsals.of_account(self.account).filter(pk=pk).first()
-        if found is None:
-            raise Http404
-        return found
+        return get_object_or_404(rehearsals.of_account(self.account), pk=pk)
 
 
 class RehearsalSetViewSet(AccountScopedViewSet):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import cast
 from uuid import UUID
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -24,6 +24,7 @@ from storage.requests.statistics import RequestStatistics, statistics
 from storage.rest import streams
 from storage.rest.answers import page_of
 from storage.rest.documentation import LAST_EVENT_ID, operation
+from storage.rest.lookups import or_404
 from storage.rest.paging import take_page
 from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.streams import RequestStream
@@ -97,9 +98,7 @@ class RequestViewSet(AccountScopedViewSet):
         answer=serializers.RequestRecordSerializer,
     )
     def retrieve(self, request: Request, account: str, request_id: UUID) -> Response:
-        found = requests.get(self.account, request_id)
-        if found is None:
-            raise Http404
+        found = or_404(requests.get(self.account, request_id))
         return self.answer(found)
 
     @operation(

@@ -14,6 +14,7 @@ from storage.models import Table
 from storage.rest import problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
+from storage.rest.lookups import or_404
 from storage.rest.paging import Page, take_page
 from storage.rest.problems import Problem
 from storage.rest.routing import ACCOUNT, TABLE, api_path
@@ -136,9 +137,9 @@ class TableViewSet(AccountScopedViewSet):
     )
     def restore(self, request: Request, account: str, table: str) -> Response:
         folded = fold_table_name(table, AccountKind(self.account.kind))
-        target = next((one for one in tables.deleted(self.account) if one.folded_name == folded), None)
-        if target is None:
-            raise Http404
+        target = or_404(
+            next((one for one in tables.deleted(self.account) if one.folded_name == folded), None)
+        )
         tables.restore(target, by=self.by)
         return self.answer(self.table())
 
@@ -226,10 +227,7 @@ class IndexViewSet(AccountScopedViewSet):
 
 
 def _find(table: Table, name: str) -> IndexDetails:
-    found = next((details for details in indexes.describe(table) if details.index.name == name), None)
-    if found is None:
-        raise Http404
-    return found
+    return or_404(next((details for details in indexes.describe(table) if details.index.name == name), None))
 
 
 urlpatterns = [

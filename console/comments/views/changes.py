@@ -24,6 +24,7 @@ from storage.domain.refusals import Refused
 from storage.entities import entities
 from storage.models import Account, Activity, Comment, CommentThread, Table
 from storage.notices import evaluation
+from storage.rest.lookups import or_404
 
 
 @require_POST
@@ -135,9 +136,7 @@ def _thread_about(table: Table, subject: Subject) -> CommentThread:
 
 
 def _find_thread(request: HttpRequest, account: Account, number: int) -> CommentThread:
-    thread = threads.find(account, number)
-    if thread is None:
-        raise Http404
+    thread = or_404(threads.find(account, number))
     if thread.query is not None:
         find_query_of(request, thread)
     return thread

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -25,6 +25,7 @@ from storage.domain.values.numbers import read_number
 from storage.entities import entities
 from storage.models import Account, CommentThread, Table
 from storage.notices import evaluation
+from storage.rest.lookups import or_404
 
 _MOST_PEOPLE: Final = 8  # that are offered to be mentioned
 
@@ -110,9 +111,7 @@ def earlier(request: HttpRequest, table: Table, number: int) -> HttpResponse:
 @account_required(Capability.READ)
 def thread(request: HttpRequest, account: Account, number: str) -> HttpResponse:
     """Redirect to the page that shows a thread, as linked from notices."""
-    discussion = threads.find(account, read_number(number) or 0)
-    if discussion is None:
-        raise Http404
+    discussion = or_404(threads.find(account, read_number(number) or 0))
     query = find_query_of(request, discussion) if discussion.query is not None else None
     return redirect(f"{presentation.subject_address(discussion, query)}#thread-{discussion.pk}")
 
@@ -136,10 +135,7 @@ def _find_query(request: HttpRequest, table: Table) -> SavedQuery | None:
 def find_query_of(request: HttpRequest, thread: CommentThread) -> SavedQuery:
     """Return the saved query of a thread; raises Http404 if the user may not see it."""
     queries = visible_queries(user_of(request), [thread.account_id]).filter(is_shared=True)
-    query = queries.filter(pk=thread.query or 0).first()
-    if query is None:
-        raise Http404
-    return query
+    return get_object_or_404(queries, pk=thread.query or 0)
 
 
 def _mark_seen(request: HttpRequest, shown: list[ShownThread]) -> None:

@@ -52,6 +52,7 @@ from storage.domain.errors import OperationTimedOut, StorageError
 from storage.jobs.states import JobStatus
 from storage.models import Account
 from storage.people.members import visible_accounts
+from storage.rest.lookups import or_404
 from storage.snapshots import snapshots
 from storage.tables import tables
 from storage.undo.outcome_jobs import outcome_of
@@ -318,9 +319,7 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
             request, _("You may not make this change in %(name)s.") % {"name": requested.right.account}
         )
         return see_other(page)
-    read_at = read_moment_token(request.POST.get("read_at", ""))
-    if read_at is None:
-        raise Http404
+    read_at = or_404(read_moment_token(request.POST.get("read_at", "")))
     if not reauthentication.is_recent(request):
         return reauthentication.ask(request)
     try:

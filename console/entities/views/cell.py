@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC
 from functools import wraps
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -24,6 +24,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.values.edm import EdmValue
 from storage.editing import typed_text
 from storage.models import Table
+from storage.rest.lookups import or_404
 
 
 def _in_grid(view: Callable[[HttpRequest, Table, ShownGrid], HttpResponse]) -> Callable[..., HttpResponse]:
@@ -99,10 +100,7 @@ def check(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
 
 
 def _draft(sent: QueryDict) -> CellDraft:
-    draft = read_cell(sent)
-    if draft is None:
-        raise Http404
-    return draft
+    return or_404(read_cell(sent))
 
 
 def _stage(request: HttpRequest, draft: CellDraft, value: EdmValue | None) -> HttpResponse:

@@ -37,6 +37,7 @@ from storage.editing import merge
 from storage.entities import entities
 from storage.history.past import Past
 from storage.models import Account, Table
+from storage.rest.lookups import or_404
 
 TABS: Final = ("form", "json", "snippets")
 WHOLE: Final = 32 * 1024  # characters; snippets omit larger entities
@@ -245,10 +246,8 @@ def row(request: HttpRequest, table: Table) -> HttpResponse:
     before = read_signed_entity(table, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
     target = EntityTarget(table, EntityKey("", ""))
-    property_row = entity_form.read_property_row(
-        request.POST, request.FILES, base, input_context(table.account)
+    property_row = or_404(
+        entity_form.read_property_row(request.POST, request.FILES, base, input_context(table.account))
     )
-    if property_row is None:
-        raise Http404
     context = pages.draft_context(target, EntityDraft(None, target.key, rows=[property_row]), in_drawer=True)
     return shortcuts.render(request, "console/entities/entity/_row.html", {**context, "row": property_row})

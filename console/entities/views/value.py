@@ -25,6 +25,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.entities import entities
 from storage.models import Table
+from storage.rest.lookups import or_404
 
 LABELS: dict[Viewer, str | Promise] = {
     Viewer.PLAIN: _("Plain"),
@@ -50,9 +51,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     except StorageError:
         raise Http404 from None
     stored = entities.get(target.table, target.key, then)
-    value = None if stored is None else all_values(stored).get(name)
-    if value is None:
-        raise Http404
+    value = or_404(None if stored is None else all_values(stored).get(name))
     if "download" in request.GET:
         return _download(value, name)
     return _view(request, target, name, value)

@@ -28,6 +28,7 @@ from storage.domain.values.numbers import read_number
 from storage.entities import entities
 from storage.history import past, versions
 from storage.models import Table
+from storage.rest.lookups import or_404
 
 ADDRESS: Final = "history:entity"
 
@@ -47,9 +48,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     selected = _find(page, number)
     if selected is None and number is not None:
         page = versions.page(table, target.key, first=number)
-        selected = _find(page, number)
-        if selected is None:
-            raise Http404
+        selected = or_404(_find(page, number))
     is_deleted = table.deleted_at is not None
     now = None if is_deleted else entities.get(table, target.key)
     only = request.GET.get("property", "")

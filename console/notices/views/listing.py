@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -116,9 +116,7 @@ def mark_seen(request: HttpRequest) -> HttpResponseBase:
 def mute(request: HttpRequest, number: int) -> HttpResponseBase:
     """Mute a notice, its kind in its account, or its kind everywhere."""
     user = user_of(request)
-    notice = readers.visible(user).filter(pk=number).first()
-    if notice is None:
-        raise Http404
+    notice = get_object_or_404(readers.visible(user), pk=number)
     title, scope = title_of(notice.kind), request.POST.get("scope", "")
     with notify_refusals(request):
         if scope == "everywhere":

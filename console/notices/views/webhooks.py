@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -20,6 +20,7 @@ from console.site.toasts import notify_error, notify_success
 from storage.domain.refusals import AnyReason, Reason, Refused
 from storage.models import Account, NoticeDelivery, Webhook
 from storage.notices import delivery, webhooks
+from storage.rest.lookups import or_404
 
 _FIELDS: Final[Mapping[AnyReason, str]] = {Reason.WEBHOOK_URL: "url", Reason.WEBHOOK_EXISTS: "name"}
 
@@ -93,10 +94,7 @@ def _title(sent: NoticeDelivery) -> str:
 
 
 def _find(account: Account | None, pk: int) -> Webhook:
-    found = webhooks.find(account, pk)
-    if found is None:
-        raise Http404
-    return found
+    return or_404(webhooks.find(account, pk))
 
 
 @require_POST

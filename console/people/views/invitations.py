@@ -15,6 +15,7 @@ from console.people.sign_ins import sign_in
 from console.people.views.links import open_link, opened_by
 from console.site import appearance
 from console.site.access import actor_named, actor_of, user_of
+from storage.rest.lookups import or_404
 
 
 @login_not_required
@@ -25,9 +26,7 @@ def join(request: HttpRequest) -> HttpResponse:
     response = open_link(request, lambda token_hash: invitations.find(token_hash) is not None)
     if response is not None:
         return response
-    invitation = invitations.find(opened_by(request))
-    if invitation is None:  # withdrawn meanwhile
-        raise Http404
+    invitation = or_404(invitations.find(opened_by(request)))  # none if it was withdrawn meanwhile
     try:
         if request.user.is_authenticated:
             return _join(request, invitation)

@@ -7,7 +7,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -20,6 +20,7 @@ from console.people.open_id import OpenIdAdapter, RefusedSignIn
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
 from console.site.toasts import notify_error, notify_success
+from storage.rest.lookups import or_404
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +29,7 @@ def _handle_unreachable(view: Callable[..., HttpResponse]) -> Callable[[HttpRequ
     """Wrap a view to redirect with an error message when the provider is unreachable or refuses the sign-in."""
 
     def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
-        name = next((one["name"] for one in providers.offered() if one["id"] == provider_id), None)
-        if name is None:
-            raise Http404
+        name = or_404(next((one["name"] for one in providers.offered() if one["id"] == provider_id), None))
         try:
             return view(request, provider_id)
         except (RequestException, KeyError, ValueError) as error:

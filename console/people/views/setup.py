@@ -12,6 +12,7 @@ from console.people.forms.setup import SetupForm
 from console.people.sign_ins import sign_in
 from console.people.views.links import open_link, opened_by
 from console.site import appearance
+from storage.rest.lookups import or_404
 
 
 @login_not_required
@@ -34,9 +35,7 @@ def first_admin(request: HttpRequest) -> HttpResponse:
 
 def _finish(request: HttpRequest, form: SetupForm) -> HttpResponse:
     data = form.cleaned_data
-    user = setup.finish(opened_by(request), data["username"], data["password"], data["language"])
-    if user is None:
-        raise Http404
+    user = or_404(setup.finish(opened_by(request), data["username"], data["password"], data["language"]))
     sign_in(request, user)
     translation.activate(user.language)
     return appearance.remember(redirect("home:index"), language=user.language)

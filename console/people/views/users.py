@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -23,6 +23,7 @@ from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Role
 from storage.models import Activity
 from storage.people import members
+from storage.rest.lookups import or_404
 
 
 @require_safe
@@ -70,9 +71,7 @@ def show(request: HttpRequest, user: int) -> HttpResponse:
 def change(request: HttpRequest, user: int) -> HttpResponse:
     """Handle the pressed button."""
     person = get_object_or_404(User, pk=user)
-    action = _ACTIONS.get(request.POST.get("action", ""))
-    if action is None:
-        raise Http404
+    action = or_404(_ACTIONS.get(request.POST.get("action", "")))
     try:
         perform, text = action
         done = perform(person, by=actor_of(request))

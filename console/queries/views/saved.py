@@ -36,6 +36,7 @@ from storage.activity.activity import ChangedSince
 from storage.domain.access.roles import Capability, may
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
+from storage.rest.lookups import or_404
 
 
 def _address(page: str, table: Table, *arguments: object) -> str:
@@ -66,9 +67,7 @@ def run(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
 
 
 def _show_deleted(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
-    query = saved.find_deleted(user_of(request), table, slug)
-    if query is None:
-        raise Http404
+    query = or_404(saved.find_deleted(user_of(request), table, slug))
     deletion = activity.latest_of_query(query.pk)
     context = {
         "table": table,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -199,7 +199,4 @@ def requests(request: HttpRequest, account: Account, number: int) -> HttpRespons
 
 
 def _find(account: Account, number: int) -> Rehearsal:
-    found = rehearsals.of_account(account).filter(pk=number).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(rehearsals.of_account(account), pk=number)

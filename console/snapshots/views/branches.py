@@ -36,6 +36,7 @@ from storage.jobs.states import JobStatus
 from storage.metrics import totals
 from storage.metrics.totals import Contents
 from storage.models import Account, Table
+from storage.rest.lookups import or_404
 from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError
 from storage.tables import tables
@@ -249,9 +250,7 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
         rules = read_rules({name: _rule(request.GET.get(f"mask-{table.name}-{name}", ""))})
     except (StorageError, MaskingError):
         raise Http404 from None
-    sampled = next((it for it in masking.samples(table) if it.name == name), None)
-    if sampled is None:
-        raise Http404
+    sampled = or_404(next((it for it in masking.samples(table) if it.name == name), None))
     value = masking.masked({name: sampled.value}, rules).get(name)
     context: dict[str, Any] = {"after": None if value is None else _shown(value)}
     return render(request, "console/snapshots/_sample.html", context)
@@ -262,9 +261,7 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
 @recently_authenticated
 def reset(request: HttpRequest, account: Account) -> HttpResponse:
     """Reset a branch to its state at creation."""
-    branch = branches.find(account)
-    if branch is None:
-        raise Http404
+    branch = or_404(branches.find(account))
     try:
         job = waiting.complete(request, snapshot_restores.request_reset(branch))
     except (SnapshotError, StorageError) as error:

@@ -38,6 +38,7 @@ from storage.domain.sas.known import ACCEPTED_STATES, TokenState
 from storage.domain.values.numbers import read_number
 from storage.metrics import usage
 from storage.models import Account
+from storage.rest.lookups import or_404
 
 PAGE_SIZE: Final = 100
 
@@ -115,9 +116,7 @@ def _show(
 ) -> HttpResponse:
     now = timezone.now()
     tokens = {it.known.fingerprint: it for it in list_tokens(account, now)}
-    shown = tokens.get(fingerprint)
-    if shown is None:
-        raise Http404
+    shown = or_404(tokens.get(fingerprint))
     known = shown.known
     notes = {"label": known.label, "purpose": known.purpose, "owner": known.owner}
     context = {
