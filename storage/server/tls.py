@@ -42,8 +42,11 @@ def _explain(error: OSError, options: Options) -> str:
     if error.reason in _REASONS:
         return _REASONS[error.reason]
     for path, content in ((options.tls_cert, "CERTIFICATE"), (options.tls_key, "PRIVATE KEY")):
-        if f"{content}-----".encode() not in Path(path).read_bytes():
+        text, mark = Path(path).read_bytes(), f"{content}-----".encode()
+        if mark not in text:
             return f"{path} has no {content.lower()} in PEM"
+        if text.rfind(b"-----BEGIN ") > text.rfind(b"-----END "):
+            return f"{path} ends within a {content.lower()}"
     return error.strerror or str(error)
 
 

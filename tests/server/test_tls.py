@@ -67,7 +67,12 @@ def test_says_what_is_wrong_with_a_certificate_and_its_key(tmp_path):
     _, other = make_certificate(tmp_path / "other")
     binary = tmp_path / "cert.der"
     binary.write_bytes(ssl.PEM_cert_to_DER_cert(cert.read_text()))
+    half_cert, half_key = tmp_path / "half.pem", tmp_path / "half.key"
+    for path, half in ((cert, half_cert), (key, half_key)):
+        half.write_bytes(path.read_bytes()[:-40])
     for files, reason in (
+        ((half_cert, key), f"{half_cert} ends within a certificate"),
+        ((cert, half_key), f"{half_key} ends within a private key"),
         ((cert, other), "the private key belongs to another certificate"),
         ((binary, key), f"{binary} has no certificate in PEM"),
         ((cert, cert), f"{cert} has no private key in PEM"),
