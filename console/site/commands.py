@@ -41,7 +41,6 @@ class Command:
     where: Where
     icon: str = ""
     also: str = ""
-    is_sequence: bool = False
     is_native: bool = False
 
     @property
@@ -173,8 +172,7 @@ def commands() -> Sequence[Command]:
 def list_commands(pages: Iterable[tuple[str, str | Promise]]) -> Iterator[tuple[Where, Sequence[Command]]]:
     """Yield the groups of the help sheet; ``pages`` maps letters after G to page names."""
     to_pages = [
-        Command(f"page.{letter.lower()}", f"G {letter}", label, Where.PAGES, is_sequence=True)
-        for letter, label in pages
+        Command(f"page.{letter.lower()}", f"G {letter}", label, Where.PAGES) for letter, label in pages
     ]
     for where in Where:
         listed = to_pages if where is Where.PAGES else [it for it in commands() if it.where is where]
