@@ -180,8 +180,8 @@ def of_zeros(sample: bytes) -> str:
     Delimiters and line ends contain zero bytes in any language; their position gives the byte order.
     """
     zeros, beyond = sample.count(0), sum(map(sample.count, range(0x80, 0x100)))
-    if not zeros or (zeros < len(sample) / 4 and beyond < len(sample) / 10):  # text of bytes, with some zeros
-        return ""
+    if not zeros or (zeros < len(sample) / 4 and (beyond < len(sample) / 10 or _begins_as_utf8(sample))):
+        return ""  # text of bytes, with some zeros
     best, most = "", 0
     for name in ("utf-32le", "utf-32be", "utf-16le", "utf-16be"):
         size = 4 if "32" in name else 2
@@ -194,3 +194,12 @@ def of_zeros(sample: bytes) -> str:
         if plain > most and not _NOT_IN_TEXT.search(text):
             best, most = name, plain
     return best
+
+
+def _begins_as_utf8(sample: bytes) -> bool:
+    """Return whether a beginning, whose last character may be cut, is UTF-8."""
+    try:
+        codecs.getincrementaldecoder("utf-8")("surrogatepass").decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True

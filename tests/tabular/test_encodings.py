@@ -72,7 +72,8 @@ def test_unicode_with_and_without_a_mark(codec, text):
 
 
 def test_zeros_alone_are_not_utf16():
-    for content in (b"id,name\n1,a\0b\n", bytes(range(256)) * 9, b"\0" * 100):
+    emojis = b"id,name\n1,a\0b\n" + "\N{GRINNING FACE}".encode() * 100
+    for content in (b"id,name\n1,a\0b\n", bytes(range(256)) * 9, b"\0" * 100, emojis, emojis[:-1]):
         assert of_zeros(content) == ""
 
 
