@@ -8,7 +8,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier, read_policy
-from storage.domain.errors import InvalidXmlDocument, MissingRequiredXmlNode, UnsupportedXmlNode
+from storage.domain.errors import InvalidXmlDocument, UnsupportedXmlNode
 from storage.domain.values.xml import (
     START,
     read_children,
@@ -39,7 +39,7 @@ def read_identifiers(body: bytes) -> list[SignedIdentifier]:
 def _read_identifier(element: Element) -> SignedIdentifier:
     children = read_children(element, ("Id", "AccessPolicy"))
     if "Id" not in children:
-        raise MissingRequiredXmlNode
+        raise InvalidXmlDocument  # as the test suite of aztables has it of the service
     policy = _read_policy(children["AccessPolicy"]) if "AccessPolicy" in children else AccessPolicy()
     # an element without children counts as absent and is not returned [wire]
     return SignedIdentifier(read_text(children["Id"]), None if policy == AccessPolicy() else policy)
