@@ -64,7 +64,6 @@ from storage.transfer import import_drafts, import_jobs
 from storage.transfer.import_drafts import DraftFile
 
 PASTED: Final = "pasted.txt"
-_NOT_READ: Final = {"format": "", "encoding": "", "delimiter": ""}  # how a file is read that cannot be read
 DraftView = Callable[[HttpRequest, ImportDraft], HttpResponseBase]
 
 
@@ -230,6 +229,8 @@ def _read_mode(sent: QueryDict) -> WriteMode:
 
 
 def _show_map(request: HttpRequest, draft: ImportDraft, error: str, *, needs_keys: bool) -> HttpResponse:
+    is_chosen = "reread" in request.POST
+    wishes = _read_wishes(request.POST, draft) if is_chosen else import_drafts.wishes_of(draft)
     context: dict[str, Any] = {
         "draft": draft,
         "error": error,
@@ -239,7 +240,7 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str, *, needs_key
         "types": TYPES,
         "mode": draft.mode,
         "modes": [(it.value, label, note) for it, (label, note) in MODES.items()],
-        "reading": _NOT_READ,
+        "reading": asdict(wishes),
         "step": "map",
     }
     try:

@@ -270,7 +270,7 @@ class Reason(AnyReason):
         "There is no encoding %(encoding)s to read files in. Choose one of: %(encodings)s."
     )
     FILE_ROWS_COLUMNS = _("The file has %(number)s columns. At most %(most)s can be read.")
-    FILE_ROWS_COLUMN_TWICE = _("The file has two columns named %(column)s.")
+    FILE_ROWS_COLUMN_TWICE = _("The file has two columns named %(column)s. Rename one of them in the file.")
     FILE_ROWS_LONG_LINE = _("Line %(line)s is longer than any entity; is this a file of rows?")
     FILE_ROWS_ROWLESS = _(
         "There is no row for a long way after line %(line)s: only blank lines, white space, or a quotation mark that is"

@@ -213,8 +213,27 @@ def test_how_a_file_is_read_can_be_changed(visit, staff):
     page = eve.post(columns, asked, headers={"HX-Request": "true"}).content.decode()
     assert "column2" in page and "column3" not in page
     assert "The file is empty." in eve.post(START, {"text": ""}).content.decode()
-    unreadable = eve.get(begin(eve, "a,a\n1,2\n"))
-    assert (unreadable.status_code, "two columns named a" in unreadable.content.decode()) == (422, True)
+    assert "The file has names of columns, but no rows." in text(eve.get(begin(eve, "a,b\n")))
+
+
+def test_a_file_that_cannot_be_read_is_read_otherwise_or_discarded(visit, staff):
+    eve = visit("eve")
+    columns = begin(eve, "a;a\n1;2\n")
+    unreadable = eve.get(columns)
+    said = "The file has two columns named a. Rename one of them in the file."
+    assert (unreadable.status_code, said in text(unreadable)) == (422, True)
+    # only what was chosen is shown as chosen
+    chosen = [unreadable.context["reading"][name] for name in ("format", "encoding", "delimiter")]
+    assert chosen == [None, "", ""]
+    assert unreadable.content.decode().count(">Detect</option>") == 3
+
+    otherwise = eve.post(columns, {"reread": "1", "format": "json", "delimiter": ";"})
+    reading = otherwise.context["reading"]
+    assert (reading["format"], reading["delimiter"]) == ("json", ";")
+
+    discard = columns.replace("columns", "discard")
+    assert f'formaction="{discard}"' in otherwise.content.decode()
+    assert eve.post(discard, {"format": "json"}).headers["Location"] == START
 
 
 def test_a_file_arrives_in_pieces_and_goes_on_where_it_was(visit, account):
