@@ -76,8 +76,8 @@ SUBJECT = Subject(
     api="storage.backups.api",
     notices=BackupNotice,
     examinations=(
-        Examination("backup", 3, "storage.backups.examination.examine_backups"),
-        Examination("archive", 4, "storage.backups.examination.examine_archive"),
+        Examination("backup", "disk", "storage.backups.examination.examine_backups"),
+        Examination("archive", "backup", "storage.backups.examination.examine_archive"),
     ),
     parts=(
         Part(
@@ -86,17 +86,19 @@ SUBJECT = Subject(
     ),
     hooks={Hook.MEASURES: "storage.backups.measuring.measure"},
     commands=(
-        Command("backup", CommandGroup.SERVER, 5, "Back up the database and the secret, or test a backup."),
+        Command(
+            "backup", CommandGroup.SERVER, "doctor", "Back up the database and the secret, or test a backup."
+        ),
         Command(
             "restore",
             CommandGroup.SERVER,
-            6,
+            "backup",
             "Restore a backup, or the embedded database to a moment of the past.",
         ),
         Command(
             "archive",
             CommandGroup.SERVER,
-            7,
+            "restore",
             "Show what can be restored from the archive, or examine all of it.",
         ),
     ),

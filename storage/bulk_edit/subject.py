@@ -88,7 +88,7 @@ SUBJECT = Subject(
         ),
     ),
     commands=(
-        Command("bulk-edit", CommandGroup.TABLES, 4, "Edit or delete all entities that a query finds."),
+        Command("bulk-edit", CommandGroup.TABLES, "index", "Edit or delete all entities that a query finds."),
     ),
     documents=("bulk-edit",),
     style_sheet=StyleSheet.DATA,

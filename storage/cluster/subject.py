@@ -192,8 +192,12 @@ SUBJECT = Subject(
     ),
     hooks={Hook.SPREADS_TABLES: "storage.cluster.relations.can_distribute"},
     commands=(
-        Command("distribute", CommandGroup.TABLES, 12, "Spread a table over the nodes of a Citus cluster."),
-        Command("undistribute", CommandGroup.TABLES, 13, "Bring a distributed table back to one node."),
+        Command(
+            "distribute", CommandGroup.TABLES, "branch", "Spread a table over the nodes of a Citus cluster."
+        ),
+        Command(
+            "undistribute", CommandGroup.TABLES, "distribute", "Bring a distributed table back to one node."
+        ),
     ),
     has_commands=True,
     account_sections=(AccountSection("cluster", "console/cluster/_account.html"),),
@@ -207,7 +211,7 @@ SUBJECT = Subject(
         ),
     ),
     urls=("console.cluster.urls",),
-    examinations=(Examination("cluster", 7, "storage.cluster.examination.examine"),),
+    examinations=(Examination("cluster", "tables", "storage.cluster.examination.examine"),),
     job_titles={
         "table.distribute": JobTitle(_("Bring %(table)s back"), _("Distribute %(table)s"), ("distributed",)),
     },

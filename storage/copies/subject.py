@@ -78,7 +78,7 @@ SUBJECT = Subject(
         Command(
             "copy",
             CommandGroup.TABLES,
-            3,
+            "index",
             "Copy tables from Azure, Azurite or another server to an account, or back.",
         ),
     ),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.relation_forms import LOCAL, RelationForm
@@ -33,6 +33,8 @@ from storage.core.subject import (
 from storage.core.verbs import Act, Undo, Verb
 from storage.domain.refusals import AnyReason, Reason, Refusal
 from storage.domain.values.stored import make_stand_in
+
+T = TypeVar("T")
 
 # from the bottom: each may stand on those before it
 SUBJECTS: Final = (
@@ -289,9 +291,8 @@ def form_of(table: object) -> RelationForm:
 
 
 def examinations() -> list[Examination]:
-    """Return the `doctor` examinations of subjects, in order."""
-    found = [part for subject in present() for part in subject.examinations]
-    return sorted(found, key=lambda part: part.position)
+    """Return the `doctor` examinations of subjects."""
+    return [part for subject in present() for part in subject.examinations]
 
 
 def account_sections() -> Mapping[str, AccountSection]:
@@ -300,9 +301,15 @@ def account_sections() -> Mapping[str, AccountSection]:
 
 
 def commands() -> list[Command]:
-    """Return the management commands by group and position."""
-    found = [command for subject in present() for command in subject.commands]
-    return sorted(found, key=lambda command: command.position)
+    """Return the management commands of subjects."""
+    return [command for subject in present() for command in subject.commands]
+
+
+def insert_after(after: str, name: str, value: T, values: Mapping[str, T]) -> dict[str, T]:
+    """Insert a named value, which a subject declares, behind another one."""
+    items = list(values.items())
+    items.insert(list(values).index(after) + 1, (name, value))
+    return dict(items)
 
 
 def options_of(names: Collection[str]) -> dict[str, str]:

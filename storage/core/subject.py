@@ -200,7 +200,7 @@ class Examination:
     """Part of the database examination of `doctor`."""
 
     name: str
-    position: int  # from the top
+    after: str  # the name of the part that it follows
     do: str  # the path of a function that returns findings
 
 
@@ -218,7 +218,7 @@ class Command:
 
     name: str
     group: CommandGroup
-    position: int  # in the group, from the top
+    after: str  # the name of the command that it follows
     summary: str
 
 

@@ -7,7 +7,12 @@ SUBJECT = Subject(
     stands_on=("activity", "accounts", "people", "tables", "notices", "access", "snapshots"),
     is_optional=True,
     commands=(
-        Command("apply", CommandGroup.PEOPLE, 1, "Make accounts what a file declares, or show what differs."),
+        Command(
+            "apply",
+            CommandGroup.PEOPLE,
+            "account",
+            "Make accounts what a file declares, or show what differs.",
+        ),
     ),
     documents=("infrastructure",),
     api="storage.manifest.api",

@@ -141,7 +141,7 @@ SUBJECT = Subject(
         Command(
             "rehearse",
             CommandGroup.PEOPLE,
-            2,
+            "account",
             "Rehearse failures in an account, and report what its clients did.",
         ),
     ),

@@ -25,7 +25,7 @@ SUBJECT = Subject(
         Hook.READ_ROUTER: "storage.replicas.replicas.make_router",
         Hook.ACCOUNT_WARNINGS: "console.replicas.views.find_warnings",
     },
-    examinations=(Examination("replicas", 10, "storage.replicas.examination.examine"),),
+    examinations=(Examination("replicas", "jobs", "storage.replicas.examination.examine"),),
     variables=(
         Variable(
             "REPLICAS",

@@ -216,7 +216,7 @@ _PARTS: Final[Mapping[str, Part]] = {
 
 def parts() -> dict[str, Part]:
     """Return all parts in order."""
-    examinations = list(_PARTS.items())
+    examinations = dict(_PARTS)
     for part in registry.examinations():
-        examinations.insert(part.position, (part.name, import_string(part.do)))
-    return dict(examinations)
+        examinations = registry.insert_after(part.after, part.name, import_string(part.do), examinations)
+    return examinations

@@ -160,11 +160,12 @@ def run(arguments: list[str]) -> None:
 
 
 def list_commands() -> dict[str, dict[str, str]]:
-    """Return the commands in groups with their summaries, subjects' commands at their positions."""
-    groups = {title: list(commands.items()) for title, commands in _COMMANDS.items()}
-    for command in registry.commands():
-        groups[command.group.value].insert(command.position, (command.name, command.summary))
-    return {title: dict(commands) for title, commands in groups.items()}
+    """Return the commands in groups with their summaries, each of a subject behind the one that it follows."""
+    groups = {title: dict(commands) for title, commands in _COMMANDS.items()}
+    for it in registry.commands():
+        title = it.group.value
+        groups[title] = registry.insert_after(it.after, it.name, it.summary, groups[title])
+    return groups
 
 
 def own_commands() -> set[str]:
