@@ -73,6 +73,13 @@ def test_short_values_leave_no_gap_beside_them(open_entity, width):
     check_axe(page)
 
 
+def test_names_of_suggested_properties_are_whole_on_a_narrow_page(open_entity):
+    page = open_entity("whole", path="entity/new/", Delivered=True, Balance=2.5, options={"width": 390})
+    for name in ("Delivered", "Balance"):
+        label = page.locator(".property-name > label", has_text=re.compile(f"^{name}$"))
+        assert label.evaluate("it => it.scrollWidth <= it.clientWidth"), name
+
+
 def test_other_values_stay_as_they_are(open_entity, edited):
     page = open_entity("exact", **EXACT, Age=36)
     before = edited.get_entity("se", "exact")

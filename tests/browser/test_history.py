@@ -42,6 +42,14 @@ def test_times_are_whole_in_their_fields(past):
     assert fields.evaluate_all("all => all.every(it => it.value && it.scrollWidth <= it.clientWidth)")
 
 
+def test_ways_to_another_time_are_whole_on_a_narrow_page(past):
+    past.set_viewport_size({"width": 390, "height": 844})
+    right = past.locator(".travel").evaluate("it => it.getBoundingClientRect().right")
+    buttons = past.locator(".travel .button:visible")
+    ends = buttons.evaluate_all("all => all.map(it => it.getBoundingClientRect().right)")
+    assert len(ends) == 5 and max(ends) < right
+
+
 def test_a_marked_cell_shows_its_current_value_and_ignores_keys(past):
     past.locator("td[data-property=Status]").first.click()
     past.keyboard.press("ArrowDown")
