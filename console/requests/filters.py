@@ -104,7 +104,7 @@ class RequestQuery(LogQuery):
             client=self.client,
             identifier=self.id,
             search=self.q,
-            slowest=(read_number(self.ms) or 0) / 1000,
+            min_seconds=(read_number(self.ms) or 0) / 1000,
             since=None if self.is_for_one else since,
             until=until if self.has_range and not self.is_for_one else None,
         )

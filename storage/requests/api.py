@@ -64,7 +64,7 @@ class RequestViewSet(AccountScopedViewSet):
             access_path=AccessPath(read["access_path"]) if read["access_path"] else None,
             client=read["client"],
             identifier=read["id"],
-            slowest=read["min_seconds"],
+            min_seconds=read["min_seconds"],
             since=read["since"],
             until=read["until"],
         )

@@ -72,7 +72,7 @@ class RequestFilter:
     client: str = ""  # the beginning of an address or of a user agent
     identifier: str = ""  # an x-ms-request-id or an x-ms-client-request-id
     search: str = ""
-    slowest: float = 0.0  # the least duration in seconds
+    min_seconds: float = 0.0
     since: datetime | None = None
     until: datetime | None = None  # exclusive
 
@@ -125,8 +125,8 @@ def matching(criteria: RequestFilter) -> QuerySet[RecordedRequest]:
         conditions &= _identified(criteria.identifier)
     if criteria.search:
         conditions &= _found(criteria.search)
-    if criteria.slowest:
-        conditions &= Q(seconds__gte=criteria.slowest)
+    if criteria.min_seconds:
+        conditions &= Q(seconds__gte=criteria.min_seconds)
     given = {
         "status": criteria.status,
         "error": criteria.code,
