@@ -591,6 +591,24 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch, monke
         wait_for(lambda: (periods := summary_of(used).periods) and periods[-1].end >= finished)
 
 
+def test_a_moment_that_the_clock_had_twice_is_refused(made, tmp_path):
+    """Replayed up to a commit of the clock that was ahead, which the log has before those of the right clock."""
+    folder = DataFolder(tmp_path / "data")
+    (folder.database / "pg_wal").mkdir(parents=True)
+    (folder.database / "pg_wal" / "00000002.history").write_text("1\t0/8000100\tbefore 2026-11-25\n")
+    [plan, _] = made.catalog.plan(at(7.5))
+    stopped = "LOG:  recovery stopping before commit of transaction 7, time 2026-11-25 19:40:00.5+00\n"
+    for log in (stopped, ""):  # without a stop the end of the log was replayed
+        folder.log.write_text(log)
+        point_in_time.refuse_repeated_time(folder, made.catalog, plan, at(7.5))
+    made.segments(1, 10, start=NOW - 4 * HOUR)
+    for log, moment in ((stopped, "19:40:00"), ("", "19:30:00")):
+        folder.log.write_text(log)
+        with pytest.raises(Refusal, match=f"The clock was set back after 2026-11-25T{moment}Z") as refusal:
+            point_in_time.refuse_repeated_time(folder, made.catalog, plan, at(7.5))
+        assert "2026-11-25T19:30:00Z" in str(refusal.value)
+
+
 @pytest.mark.long
 def test_a_segment_that_is_not_its_own_or_ends_too_early_is_named(used, scratch):
     folder = scratch / f"archive-{uuid4().hex[:8]}"

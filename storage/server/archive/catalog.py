@@ -14,6 +14,7 @@ from storage.server.refusal import Refusal
 
 _PER_LOG: Final = (1 << 32) // SEGMENT
 _STAMP: Final = "%Y-%m-%dT%H-%M-%S.%fZ"
+_COARSENESS: Final = timedelta(seconds=1)  # file systems round times
 _FOREVER: Final = datetime.max.replace(tzinfo=UTC)
 # the header of a segment: magic, flags, timeline, address, rest of a record, and the system identifier
 _HEADER: Final = struct.Struct("=HHIQI4xQ")
@@ -201,6 +202,11 @@ class Catalog:
         """Return the base backups from which the WAL leads to a timeline."""
         forks = self.forks.get(timeline, {})
         return [it for it in self.bases if it.timeline == timeline or it.last < forks.get(it.timeline, 0)]
+
+    def goes_back(self, plan: Plan, number: int, moment: datetime) -> bool:
+        """Return whether a segment from a number on ends before a moment: the clock was set back."""
+        later = (it for it in self._chain(plan.base, plan.timeline) if it.number >= number)
+        return any(self.time_of(it) < moment - _COARSENESS for it in later)
 
     def _chain(self, base: BaseBackup, timeline: int) -> list[Segment]:
         """Return the segments from a base backup up to the first gap."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ MARK: Final = "restored.json"  # in a folder that is complete and checked, until
 _STAMP: Final = "%Y-%m-%dT%H-%M-%SZ"
 _PATIENCE: Final = 60.0  # seconds until the last segment is in the archive
 _SHOWN: Final = 5  # periods in a refusal
+_STOP: Final = re.compile(r"recovery stopping (?:before|after) \w+ of transaction \d+, time (.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,8 @@ def _build(
         is_whole = True
     if is_whole:
         _check_end(folder, catalog, plan)
+    if moment is not None:
+        refuse_repeated_time(folder, catalog, plan, moment)
     say("Verifying the checksums of the restored database ...")
     programs.run(options, "pg_checksums", "--check", "--pgdata", folder.database)
     return counts, notes
@@ -318,15 +322,30 @@ def _recover(options: Options, settings: Mapping[str, str], say: Say) -> tuple[d
 
 def _check_end(folder: DataFolder, catalog: Catalog, plan: Plan) -> None:
     """Raise Refusal if PostgreSQL took damage in a segment for the end of the log."""
-    # the newest timeline begins at the end of the replay
-    history = max((folder.database / "pg_wal").glob("*.history"))
-    end = read_forks(history.read_bytes())[plan.timeline]
+    end = _end_of_replay(folder, plan)
     first, last = plan.segments[0], plan.segments[-1]
     if end < last.number:
         raise Refusal(
             f"{catalog.archive.location}/{LOG}/{plan.segments[end - first.number].name}{SUFFIX} is damaged: the log"
             " cannot be replayed beyond it."
         )
+
+
+def refuse_repeated_time(folder: DataFolder, catalog: Catalog, plan: Plan, moment: datetime) -> None:
+    """Raise Refusal if the clock was ahead and set back, because PostgreSQL stops at the first later commit."""
+    stops = _STOP.findall(_log_of(folder))
+    stopped = datetime.fromisoformat(stops[-1]) if stops else moment
+    if catalog.goes_back(plan, _end_of_replay(folder, plan), stopped):
+        raise Refusal(
+            f"The clock was set back after {_text(stopped)}, so that the log has {_text(moment)} before and after that."
+            " Restore an earlier time, or latest."
+        )
+
+
+def _end_of_replay(folder: DataFolder, plan: Plan) -> int:
+    """Return the number of the segment in which the replay ended, where the newest timeline begins."""
+    history = max((folder.database / "pg_wal").glob("*.history"))
+    return read_forks(history.read_bytes())[plan.timeline]
 
 
 def _log_of(folder: DataFolder) -> str:
