@@ -63,6 +63,17 @@ class ApiViewSet(ViewSet):
             response.headers["Cache-Control"] = "no-store"
             return response
 
+    def finalize_response(self, *args: Any, **kwargs: Any) -> Any:
+        """Let the response forget the body when it is rendered.
+
+        Views, requests, serializers and their fields refer to each other: what they hold stays in memory until the
+        garbage collector runs, which is rarely.
+        """
+        response = super().finalize_response(*args, **kwargs)
+        if isinstance(response, Response):
+            response.add_post_render_callback(_forget_body)
+        return response
+
     def check_permissions(self, request: Request) -> None:
         """Count the request for the rate limit before checking permissions, so that refused ones count."""
         if isinstance(request.auth, ApiToken):
@@ -88,8 +99,11 @@ class ApiViewSet(ViewSet):
         """Return the validated body of the action's serializer."""
         assert self._operation.body is not None
         serializer = self._operation.body(data=self.request.data)
-        serializer.is_valid(raise_exception=True)
-        values: dict[str, Any] = serializer.validated_data
+        try:
+            serializer.is_valid(raise_exception=True)
+            values: dict[str, Any] = serializer.validated_data
+        finally:
+            serializer.__dict__.clear()  # see finalize_response
         return values
 
     def read_query(self) -> dict[str, Any]:
@@ -202,3 +216,7 @@ class AccountScopedViewSet(ApiViewSet):
 
     def endpoint(self) -> str:
         return endpoint(self.request, self.account.name)
+
+
+def _forget_body(response: Any) -> None:
+    response.renderer_context["request"].__dict__.clear()

@@ -1,5 +1,8 @@
 """Whatever goes wrong is a problem of a documented kind; nothing that a client sends makes the server fail."""
 
+import gc
+import json
+
 import pytest
 from django.test import Client
 
@@ -48,6 +51,28 @@ def test_lists_a_hundred_errors(ask):
         {"name": "acme2", "labels": {f"l{n}": 1 for n in range(101)}},
     ):
         assert len(check(ask("POST", "accounts", body), 400)["errors"]) == 100
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"name": ["m"] * 1234}, 400),
+        ({"labels": {"m": ["m"] * 1234}}, 400),
+        ({"labels": {"m1234": "m"}}, 201),
+    ],
+)
+def test_a_body_is_free_when_it_is_answered(ask, body, status):
+    content = json.dumps(body).encode()
+    del body
+    gc.collect()
+    gc.disable()  # would find it, but runs rarely
+    try:
+        assert ask("POST", "accounts", content).status_code == status
+        objects = [it for it in gc.get_objects() if type(it) in (list, dict)]
+        parsed = [it for it in objects if it == ["m"] * 1234 or it == {"labels": {"m1234": "m"}}]
+    finally:
+        gc.enable()
+    assert not parsed
 
 
 def test_parameters_are_strict(ask):
