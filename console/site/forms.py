@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django import forms
-from django.forms import BaseForm
+from django.forms import BaseForm, BoundField
 from django.forms.renderers import TemplatesSetting
+from django.http import QueryDict
 from django.utils.functional import Promise
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
 
 # attributes of fields for names and code, which no browser may complete, capitalize or correct
 VERBATIM: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
@@ -36,7 +39,7 @@ class NameRule:
 
 
 def include_initial_values(form: BaseForm) -> None:
-    """Render initial values as hidden fields, for `changed_values`."""
+    """Render initial values as hidden fields, for `changed_values` and `report_conflicts`."""
     for field in form.fields.values():
         field.show_hidden_initial = True
 
@@ -51,3 +54,37 @@ def changed_values(form: BaseForm) -> dict[str, Any]:
     changed = set(form.changed_data)
     sent = {name for name in form.fields if form[name].html_initial_name in form.data}
     return {name: value for name, value in form.cleaned_data.items() if name in changed or name not in sent}
+
+
+def report_conflicts(form: BaseForm) -> bool:
+    """Add an error to each field that two users have changed differently; return whether there are any.
+
+    The initial values of the form are the current ones. Saving the form again replaces the other change.
+    """
+    data = QueryDict(mutable=True)
+    data.update(form.data)
+    conflicts = [form[name] for name in form.changed_data if _is_in_conflict(form[name])]
+    for field in conflicts:
+        current = data[field.html_initial_name] = _text_of_initial(field)
+        shown = Truncator(dict(getattr(field.field, "choices", ())).get(current, current)).chars(200)
+        text = (
+            _("Changed in the meantime to “%(value)s”. Save again to replace that.") % {"value": shown}
+            if shown
+            else _("Emptied in the meantime. Save again to replace that.")
+        )
+        form.add_error(field.name, text)
+    form.data = data
+    return bool(conflicts)
+
+
+def _is_in_conflict(field: BoundField) -> bool:
+    seen = field.form.data.get(field.html_initial_name)
+    if seen is None or seen.replace("\r\n", "\n") == _text_of_initial(field).replace("\r\n", "\n"):
+        return False
+    return bool(field.field.has_changed(field.initial, field.data))
+
+
+def _text_of_initial(field: BoundField) -> str:
+    """Return the initial value as its hidden field has it."""
+    value = field.field.hidden_widget().format_value(field.field.prepare_value(field.initial))
+    return "" if value is None else str(value)

@@ -356,3 +356,22 @@ def test_a_page_that_is_old_takes_nothing_back(visit, account):
     account.refresh_from_db()
     assert (account.protected, account.read_only) == (True, True)
     assert (account.label, account.description) == ("Shop", "of it\r\nall")
+
+
+def test_a_setting_that_two_have_changed_is_replaced_once_that_was_said(visit, account):
+    client = visit("alice")
+    account_settings.change(account, label="", description="theirs\nall", history_days=3)
+    seen = {"initial-label": "old", "initial-description": "", "initial-colour": ""}
+    sent = {"form": "description", "label": "mine", "description": "mine", **seen}
+    refused = client.post(SETTINGS, sent)
+    assert refused.status_code == 422
+    assert "Emptied in the meantime. Save again to replace that." in refused.content.decode()
+    account.refresh_from_db()
+    assert (account.label, account.description) == ("", "theirs\nall")
+    again = sent | {"initial-label": "", "initial-description": "theirs\r\nall"}
+    assert client.post(SETTINGS, again).status_code == 302
+    account.refresh_from_db()
+    assert (account.label, account.description) == ("mine", "mine")
+    # both have chosen the same
+    same = {"form": "description", "label": "mine", "description": "mine", **seen}
+    assert client.post(SETTINGS, same).status_code == 302

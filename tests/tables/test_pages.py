@@ -362,6 +362,17 @@ def test_saving_notes_keeps_concurrent_changes(visit, add_entity, account):
     assert "Saved the notes for people." in page
     table = tables.get(account, "people")
     assert (table.description, table.tags) == ("<b>theirs", ["old", "new"])
+    # a field that both have changed is replaced once that was said
+    sent = {"description": "mine", "tags": "", "initial-description": "", "initial-tags": "old"}
+    refused = client.post(f"{SETTINGS}notes/", sent)
+    assert refused.status_code == 422
+    assert "Changed in the meantime to “&lt;b&gt;theirs”. Save again to replace that." in text(refused)
+    assert "Changed in the meantime to “old, new”." in text(refused)
+    assert tables.get(account, "people").tags == ["old", "new"]
+    assert 'name="initial-description" value="&lt;b&gt;theirs"' in text(refused)
+    sent |= {"initial-description": "<b>theirs", "initial-tags": "old, new"}
+    assert client.post(f"{SETTINGS}notes/", sent).status_code == 302
+    assert tables.get(account, "people").description == "mine"
     for wrong in ({"description": "x" * 2001}, {"tags": "x" * 33}, {"tags": ",".join(map(str, range(13)))}):
         assert client.post(f"{SETTINGS}notes/", wrong).status_code == 422
 

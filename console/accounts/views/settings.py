@@ -23,7 +23,7 @@ from console.queries import saved_changes
 from console.site import waiting
 from console.site.access import account_required, actor_of, admin_required
 from console.site.account_settings import LABELS, SECTIONS
-from console.site.forms import changed_values, include_initial_values, is_untouched
+from console.site.forms import changed_values, include_initial_values, is_untouched, report_conflicts
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
 from console.site.toasts import notify_success
@@ -143,6 +143,8 @@ def _save(request: HttpRequest, account: Account, named: list[forms.Form]) -> bo
     """Save all changed forms as one change; untouched forms are not validated."""
     changed = [form for form in named if not is_untouched(form)]
     if not all(form.is_valid() for form in changed):
+        return False
+    if [form for form in changed if report_conflicts(form)]:  # in all of them
         return False
     values: dict[str, Any] = {}
     for form in changed:

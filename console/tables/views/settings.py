@@ -1,13 +1,13 @@
 """Settings page of a table: notes and facts."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from console.site import waiting
 from console.site.access import actor_of, table_page, table_required
-from console.site.forms import changed_values
+from console.site.forms import changed_values, report_conflicts
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.toasts import notify_success
 from console.tables.forms import NotesForm
@@ -22,15 +22,19 @@ from storage.tables.list_columns import COLUMNS, TableRow
 @table_page(Capability.READ)
 @require_GET
 def show(request: HttpRequest, table: Table) -> HttpResponse:
+    return _render(request, table, _notes_form(table))
+
+
+def _notes_form(table: Table, data: QueryDict | None = None) -> NotesForm:
     initial = {"description": table.description, "tags": table.tags, "throughput": table.throughput}
-    return _render(request, table, NotesForm(initial=initial, kind=table.account.kind))
+    return NotesForm(data, initial=initial, kind=table.account.kind)
 
 
 @table_required(Capability.MANAGE_TABLES)
 @require_POST
 def save_notes(request: HttpRequest, table: Table) -> HttpResponse:
-    form = NotesForm(request.POST, kind=table.account.kind)
-    if not form.is_valid():
+    form = _notes_form(table, request.POST)
+    if not form.is_valid() or report_conflicts(form):
         return _render(request, table, form)
     try:
         done = tables.change(table, by=actor_of(request), **changed_values(form))
