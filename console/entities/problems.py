@@ -23,7 +23,7 @@ from storage.domain.errors import (
     TooManyProperties,
 )
 from storage.domain.values.dialects import Dialect
-from storage.domain.values.edm import Edm
+from storage.domain.values.edm import FIRST_TICKS, Edm, first_year
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import COSMOS_KEY_LIMITS, check_key
 from storage.editing.document import DocumentFault, InvalidDocument
@@ -41,7 +41,7 @@ _FAULTS: Final[Mapping[DocumentFault, Promise]] = {
     DocumentFault.VALUE: gettext_lazy("This is not a valid %(name)s value."),
     DocumentFault.DIGITS: gettext_lazy("%(name)s has more digits than its type holds."),
     DocumentFault.TOO_LARGE: gettext_lazy("%(name)s is larger than %(limit)s, the limit for a value."),
-    DocumentFault.OUT_OF_RANGE: gettext_lazy("A DateTime must be between the years 1601 and 9999."),
+    DocumentFault.OUT_OF_RANGE: gettext_lazy("A DateTime must be between the years %(first)s and 9999."),
     DocumentFault.NAME: gettext_lazy(
         "A property name starts with a letter or underscore and contains only letters, digits and underscores."
     ),
@@ -56,8 +56,8 @@ _VALUE_LIMITS: Final[Mapping[AccountKind, str]] = {AccountKind.STORAGE: "64 KiB"
 
 def describe_invalid_document(refusal: InvalidDocument, kind: AccountKind) -> str:
     types = ", ".join(type_.value for type_ in Edm)
-    limit = _VALUE_LIMITS[kind]
-    return str(_FAULTS[refusal.fault]) % {"name": refusal.about, "types": types, "limit": limit}
+    facts = {"limit": _VALUE_LIMITS[kind], "first": first_year(FIRST_TICKS[kind])}
+    return str(_FAULTS[refusal.fault]) % {"name": refusal.about, "types": types, **facts}
 
 
 def check_key_values(kind: AccountKind, key: EntityKey) -> list[FieldError]:

@@ -25,7 +25,7 @@ FAULTS: Final[Mapping[TextFault, Promise]] = {
     TextFault.NOT_DATETIME: _("Enter a time such as 2026-11-20T14:03:07Z, now, -2h or today."),
     TextFault.OTHER_PATTERN: _("The text does not match the pattern."),
     TextFault.NO_SUCH_TIME: _("This date, time or offset does not exist."),
-    TextFault.OUT_OF_RANGE: _("A DateTime must be between the years 1601 and 9999."),
+    TextFault.OUT_OF_RANGE: _("A DateTime must be between the years %(first)s and 9999."),
     TextFault.TOO_PRECISE: _("A DateTime can have at most seven fractional digits."),
     TextFault.DIGITS_LOST: _("A Double cannot hold all digits of this number."),
     TextFault.NOT_GUID: _("A GUID needs 32 hexadecimal digits in the form 8-4-4-4-12."),
@@ -59,7 +59,8 @@ def sentence(refusal: InvalidText, type_: Edm | None = None) -> str:
         text = gettext("This number is out of range: %(type)s holds %(low)s to %(high)s.")
         return text % {"type": type_.short_name, "low": low.replace("-", "\N{MINUS SIGN}"), "high": high}
     size = number_format(refusal.size, force_grouping=True)
-    return str(FAULTS[refusal.fault]) % {"position": refusal.position, "size": size}
+    facts = {"position": refusal.position, "size": size, "first": refusal.first_year}
+    return str(FAULTS[refusal.fault]) % facts
 
 
 def input_context(account: Account) -> InputContext:

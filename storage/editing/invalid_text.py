@@ -43,9 +43,13 @@ class TextFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InvalidText(Exception):
-    """Invalid typed text: ``position`` counts characters from 1, ``size`` bytes; ``suggestion`` is a matching type."""
+    """Invalid typed text: ``position`` counts characters from 1, ``size`` bytes.
+
+    ``suggestion`` is a matching type, ``first_year`` that of the times which the account can have.
+    """
 
     fault: TextFault
     suggestion: Edm | None = None
     position: int = 0
     size: int = 0
+    first_year: int = 1601

@@ -61,7 +61,7 @@ def _read_iso(text: str, now: datetime, first: int) -> int:
         utc = edm.read_datetime(f"{day}T{clock}.{fraction or 0}Z", first)
         seconds = edm.zone_offset(zone) if zone else _offset_there(f"{day}T{clock}", now)
     except OutOfRangeInput:
-        raise InvalidText(TextFault.OUT_OF_RANGE) from None
+        raise _out_of_range(first) from None
     except StorageError:
         raise InvalidText(TextFault.NO_SUCH_TIME) from None
     return _in_range(utc - seconds * edm.TICKS_PER_SECOND, first)
@@ -76,5 +76,9 @@ def _in_range(value: int, first: int) -> int:
     try:
         edm.read_datetime(edm.write_datetime(value), first)
     except (StorageError, OverflowError):
-        raise InvalidText(TextFault.OUT_OF_RANGE) from None
+        raise _out_of_range(first) from None
     return value
+
+
+def _out_of_range(first: int) -> InvalidText:
+    return InvalidText(TextFault.OUT_OF_RANGE, first_year=edm.first_year(first))

@@ -173,6 +173,8 @@ def test_saves_a_time_that_only_a_cosmos_account_has(visit, ada, account):
     assert visit("eve").post(EDITOR, sent, headers=HTMX).status_code == 200
     assert properties(account)["Since"].value == FIRST_COSMOS_TICK
     assert b"0001-01-01T00:00:00Z" in opened(visit("eve"), "Since").content
+    sent = form(account, "Since", "DateTime", "0000-01-01T00:00:00Z")
+    assert b"between the years 1 and 9999" in visit("eve").post(CHECK, sent, headers=HTMX).content
 
     # as text and back
     sent = form(account, "Since", "String", "", action="retype") | {"from": "Edm.DateTime"}

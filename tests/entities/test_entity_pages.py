@@ -560,6 +560,8 @@ def test_values_within_the_wider_limits_of_a_cosmos_account(account, visit):
     text = json.context["draft"].text.replace("0001-01-01", "1500-02-03")
     refused = client.post(address(), fields_of(json, text=text.replace(long, "x" * (2 * 1024 * 1024 + 1))))
     assert "Long is larger than 2 MiB, the limit for a value." in refused.content.decode()
+    refused = client.post(address(), fields_of(json, text=text.replace("1500-02-03", "0000-02-03")))
+    assert "A DateTime must be between the years 1 and 9999." in refused.content.decode()
     assert client.post(address(), fields_of(json, text=text)).status_code == 303
     assert properties()["Since"].value == read_datetime("1500-02-03T00:00:00Z", FIRST_COSMOS_TICK)
 

@@ -99,6 +99,11 @@ def read_datetime(text: str, first: int = FIRST_TICK) -> int:
     return ticks
 
 
+def first_year(first: int) -> int:
+    """Return the year of the first time that an account can have."""
+    return int(write_datetime(first)[:4])
+
+
 @lru_cache(maxsize=4096)
 def read_days(day: str) -> int:
     """Return the days from 1970 to a date YYYY-MM-DD; raises OutOfRangeInput or InvalidInput."""
