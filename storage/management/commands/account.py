@@ -23,7 +23,7 @@ from storage.domain.requests.consistency import Consistency, read_level
 from storage.domain.requests.strictness import Strictness
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.numbers import counted, were
-from storage.management.command import DatabaseCommand, find_account
+from storage.management.command import DatabaseCommand, find_account, find_usable_account
 from storage.models import Account
 from storage.server.backups.backup import size_of
 
@@ -154,9 +154,7 @@ class Command(DatabaseCommand):
         self._show(accounts.add(name, new, by=command_actor()), with_keys=True)
 
     def _copy(self, name: str, new_name: str, kind: str | None, *, check: bool, skip: bool, **_: Any) -> None:
-        source = accounts.find(name)
-        if source is None:
-            raise AccountError(Reason.NO_ACCOUNT, account=name)
+        source = find_usable_account(name)
         new_kind = AccountKind(kind or source.kind)
         if check:
             findings = account_copies.check(source, new_kind)
@@ -191,7 +189,7 @@ class Command(DatabaseCommand):
             )
             size = f" ({size_of(stream.tell())})" if not is_piped else ""
         (self.stderr if is_piped else self.stdout).write(
-            f"{_describe_content(done.tables, done.entities)} of {name} were exported to {file}{size}"
+            f"{_describe_content(done.tables, done.entities)} of {name} {were(done.entities)} exported to {file}{size}"
             f" in {time.monotonic() - started:.1f} seconds."
         )
 
@@ -209,7 +207,7 @@ class Command(DatabaseCommand):
             made = account_import.load(checked, by=command_actor(), progress=self._progress("imported"))
         seconds = time.monotonic() - started
         self.stdout.write(
-            f"{_describe_content(made.tables, made.entities)} were imported in {seconds:.1f} seconds."
+            f"{_describe_content(made.tables, made.entities)} {were(made.entities)} imported in {seconds:.1f} seconds."
         )
         self._show(made.account, with_keys=not checked.header.keys)
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from storage.domain.values.numbers import counted, were
 from storage.management.command import TableroCommand, add_common_arguments, whole_number
 from storage.server import running_servers
 from storage.server.archive import drill as drills
@@ -136,8 +137,11 @@ class Command(TableroCommand):
             raise CommandError("\n".join([f"The backup {backup.location} failed the test:", *differences]))
         relations = backup.relations.values()
         sampled = sum(len(it.sample) for it in relations)
-        counted = sum(it.rows is not None for it in relations)
-        text = f"It opens; the counts of {counted} relations and the content of {sampled} entities are as they were."
-        if counted < len(relations):
-            text += f" {len(relations) - counted} were written to during the backup and are not counted."
+        compared = sum(it.rows is not None for it in relations)
+        content = (
+            f"{counted(compared, 'relation')} and the content of {counted(sampled, 'entity', 'entities')}"
+        )
+        text = f"It opens; the counts of {content} are as they were."
+        if changed := len(relations) - compared:
+            text += f" {counted(changed, 'relation')} {were(changed)} written to during the backup, and not counted."
         self.stdout.write(f"{backup.location}: passed in {time.monotonic() - started:.1f} seconds. {text}")
