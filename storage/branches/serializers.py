@@ -25,7 +25,7 @@ from storage.rest.fields import (
     StrictSerializer,
     StringMapField,
 )
-from storage.snapshots.serializers import SnapshotNameField, _table_names
+from storage.snapshots.serializers import SnapshotNameField, table_names_field
 
 _KEYS_LIMIT: Final = 1000
 
@@ -36,7 +36,7 @@ class EntityKeySerializer(StrictSerializer):
 
 
 class RestoreSerializer(StrictSerializer):
-    tables = _table_names(help_text="Names; by default all tables of the snapshot.")
+    tables = table_names_field(help_text="Names; by default all tables of the snapshot.")
     entities = EntityKeySerializer(
         many=True,
         required=False,

@@ -39,7 +39,7 @@ class SnapshotNameField(StrictCharField):
         return name
 
 
-def _table_names(**options: Any) -> serializers.ListField:
+def table_names_field(**options: Any) -> serializers.ListField:
     child = StrictCharField(max_length=255)
     return serializers.ListField(
         child=child, min_length=1, max_length=_TABLES_LIMIT, required=False, **options
@@ -70,7 +70,7 @@ class SnapshotSerializer(TypedSerializer):
 
 class NewSnapshotSerializer(StrictSerializer):
     name = SnapshotNameField()
-    tables = _table_names(help_text="Names; by default all tables.")
+    tables = table_names_field(help_text="Names; by default all tables.")
     ttl = LifetimeField(
         required=False, help_text="When it is deleted: `8h`, `2d`, `1w`; by default it is kept."
     )
