@@ -50,8 +50,8 @@ class TimePattern:
 
     expression: re.Pattern[str]
 
-    def read(self, text: str) -> int:
-        """Return the ticks of a time, in UTC without an offset; raises InvalidText."""
+    def read(self, text: str, first: int) -> int:
+        """Return the ticks of a time, in UTC without an offset; raises InvalidText, also before ``first``."""
         match = self.expression.fullmatch(text)
         if match is None:
             raise InvalidText(TextFault.OTHER_PATTERN)
@@ -62,11 +62,11 @@ class TimePattern:
         day = f"{year:04}-{parts['M']:0>2}-{parts['d']:0>2}"
         clock = ":".join(f"{parts.get(it, '0'):0>2}" for it in "Hms")
         try:
-            ticks = edm.read_datetime(f"{day}T{clock}.{parts.get('f', '0')}Z")
+            ticks = edm.read_datetime(f"{day}T{clock}.{parts.get('f', '0')}Z", first)
             ticks -= edm.zone_offset(parts.get("z", "Z")) * edm.TICKS_PER_SECOND
-            return edm.read_datetime(edm.write_datetime(ticks))
+            return edm.read_datetime(edm.write_datetime(ticks), first)
         except (OutOfRangeInput, OverflowError):
-            raise InvalidText(TextFault.OUT_OF_RANGE) from None
+            raise InvalidText(TextFault.OUT_OF_RANGE, first_year=edm.first_year(first)) from None
         except StorageError:
             raise InvalidText(TextFault.NO_SUCH_TIME) from None
 

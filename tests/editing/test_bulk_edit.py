@@ -166,6 +166,8 @@ def test_limits_of_entities():
     convert = {"op": "convert", "property": "A", "type": "DateTime"}
     converted = properties(edit(first_day, convert, kind=AccountKind.COSMOS))
     assert converted == {"A": EdmValue(Edm.DATETIME, FIRST_COSMOS_TICK)}
+    by_pattern = set_("A", "datetime('01.01.0001', 'dd.MM.yyyy')")
+    assert properties(edit(first_day, by_pattern, kind=AccountKind.COSMOS)) == converted
     assert obstacle(first_day, convert).kind is ObstacleKind.NOT_CONVERTIBLE
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from storage.domain.values.edm import (
     FIRST_COSMOS_TICK,
+    FIRST_TICKS,
     INT32,
     INT64,
     LAST_TICK,
@@ -273,9 +274,9 @@ def _plain(number: str) -> str:
     return number.rstrip("0").removesuffix(".") if "." in number else number
 
 
-def _datetime_by_pattern(_: Scope, text: str, pattern: str) -> int:
+def _datetime_by_pattern(scope: Scope, text: str, pattern: str) -> int:
     try:
-        return read_pattern(pattern).read(text)
+        return read_pattern(pattern).read(text, FIRST_TICKS[scope.context.kind])
     except InvalidText as error:
         raise EvaluationError(Fault.NOT_CONVERTIBLE, error.fault) from None
 
