@@ -12,11 +12,10 @@ from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews
 from storage.bulk_edit.bulk_edit_previews import BulkEditPreview
 from storage.bulk_edit.bulk_edit_work import BulkEditRequest
 from storage.bulk_edit.bulk_edits import COUNTED, Counts
-from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm
 from storage.domain.values.numbers import were
 from storage.editing.bulk_edit import Presence
-from storage.management.command import DatabaseCommand, find_table
+from storage.management.command import DatabaseCommand, find_table, quote_key
 from storage.runtime import job_runner
 
 _OF_COPIES: Final = ("to_table", "copies", "check", "repair")
@@ -169,9 +168,9 @@ class Command(DatabaseCommand):
         )
         for it in preview.samples:
             name = "missing" if it.replaced is None else "differs"
-            self.stdout.write(f"  {name}: {_written(it.key)}, the copy of {_written(it.old_key)}")
+            self.stdout.write(f"  {name}: {quote_key(it.key)}, the copy of {quote_key(it.old_key)}")
         for it in preview.left_over:
-            self.stdout.write(f"  left over: {_written(it.key)}")
+            self.stdout.write(f"  left over: {quote_key(it.key)}")
         self._write_obstacles(counts)
         raise CommandError("The second copies are out of step. Repair them with --repair.")
 
@@ -201,11 +200,7 @@ class Command(DatabaseCommand):
             self.stdout.write(f"  skipped {number}: {about}")
             for key, met in counts.examples:
                 if met == obstacle:
-                    self.stdout.write(f"    {_written(key)}")
-
-
-def _written(key: EntityKey) -> str:
-    return f"{key.partition_key!r}, {key.row_key!r}"
+                    self.stdout.write(f"    {quote_key(key)}")
 
 
 def _copying(operations: Sequence[dict[str, Any]], options: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import InterfaceError, OperationalError
 
 from storage.accounts import accounts
+from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Refused
 from storage.domain.values.kinds import AccountKind
@@ -41,6 +42,11 @@ def _existing(name: str, account: Account | None) -> Account:
 def find_table(account: str, name: str) -> Table:
     """Return a table; raises CommandError for an unknown account and ResourceNotFound for an unknown table."""
     return tables.get(find_account(account), name)
+
+
+def quote_key(key: EntityKey) -> str:
+    """Return the keys of an entity in quotation marks, as commands print them."""
+    return f"{key.partition_key!r}, {key.row_key!r}"
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:

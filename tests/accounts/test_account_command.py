@@ -139,6 +139,14 @@ def test_changes_nothing_while_another_change_hangs(run, monkeypatch):
     assert f"key1={sealed_keys.encode_key(b'k' * 64)}" not in run("rotate", "ada", "1")
 
 
+def test_names_an_entity_that_does_not_fit(run, account, add_entity):
+    for key in ("", "it's"):
+        add_entity(key, "")
+        said = run("copy", account.name, "planets", "--kind", "cosmos", "--check")
+        number = 1 if key == "" else 2
+        assert said == f"people: entities that have an empty key: {number}, such as '', ''\n"
+
+
 def test_makes_and_copies_accounts_of_either_kind(run):
     assert run("add", "planets", "--kind", "cosmos").startswith("planets  since ")
     assert "  cosmos\n" in run("list")

@@ -23,7 +23,7 @@ from storage.domain.requests.consistency import Consistency, read_level
 from storage.domain.requests.strictness import Strictness
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.numbers import counted, were
-from storage.management.command import DatabaseCommand, find_account, find_usable_account
+from storage.management.command import DatabaseCommand, find_account, find_usable_account, quote_key
 from storage.models import Account
 from storage.server.backups.backup import size_of
 
@@ -174,9 +174,11 @@ class Command(DatabaseCommand):
 
     def _tell(self, findings: Iterable[Finding]) -> None:
         for it in findings:
-            about = f": {counted(it.number, 'entity', 'entities')} " if it.number else " "
-            example = f", such as {it.example!r}" if it.example is not None else ""
-            self.stdout.write(f"{it.table}{about}{it.misfit.value}{example}")
+            if it.example is None:
+                self.stdout.write(f"{it.table} {it.misfit}")
+            else:
+                example = quote_key(it.example)
+                self.stdout.write(f"{it.table}: entities that {it.misfit}: {it.number}, such as {example}")
 
     def _export(self, name: str, file: str, *, with_keys: bool, **_: Any) -> None:
         started = time.monotonic()

@@ -12,7 +12,7 @@ from storage.compare.side_names import SideName
 from storage.compare.sides import Side, SideNotFound
 from storage.domain.entities.restoring import Effect
 from storage.domain.refusals import Reason
-from storage.management.command import DatabaseCommand
+from storage.management.command import DatabaseCommand, quote_key
 from storage.undo.outcomes import TableOutcome
 
 
@@ -88,7 +88,7 @@ class Command(DatabaseCommand):
         for table in done.tables:
             self.stdout.write(f"{table.name}  {_describe_applied(table)}")
             for it in table.examples:
-                what = f"entity {it.key!r}" if it.key is not None else "table"
+                what = f"entity {quote_key(it.key)}" if it.key is not None else "table"
                 self.stdout.write(f"  {what}: {it.misfit or it.reason}")
         if done.service_properties:
             self.stdout.write("service properties")
