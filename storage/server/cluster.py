@@ -37,7 +37,7 @@ def prepare(
 def is_ready(folder: DataFolder) -> bool:
     """Return whether the running PostgreSQL accepts connections."""
     try:
-        lines = (folder.database / "postmaster.pid").read_text().splitlines()
+        lines = (folder.database / "postmaster.pid").read_text(errors="replace").splitlines()
     except OSError:
         return False
     return lines[7:8] != [] and lines[7].strip() == "ready" and _is_listening(folder)
@@ -135,6 +135,7 @@ def _run(installation: Installation, program: str, *arguments: str | Path, text:
         input=text,
         capture_output=True,
         text=True,
+        errors="replace",
         cwd="/",
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
         **installation.popen,
@@ -289,6 +290,6 @@ def _quote(value: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     draft = path.with_suffix(".new")
-    draft.write_text(text)
+    draft.write_bytes(os.fsencode(text))  # as the names of folders in it
     draft.chmod(0o644)
     draft.replace(path)

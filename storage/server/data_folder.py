@@ -71,9 +71,14 @@ class DataFolder:
 
     @property
     def socket_folder(self) -> Path:
-        """Return the folder of PostgreSQL's socket: in the data folder, or in /tmp if that path is too long."""
+        """Return the folder of PostgreSQL's socket: in the data folder, or in /tmp if libpq cannot take that path."""
         folder = self.path / "run"
-        if len(os.fsencode(folder)) <= LONGEST_SOCKET_FOLDER and "," not in str(folder):  # a list to libpq
+        encoded, is_list = os.fsencode(folder), "," in str(folder)
+        if (
+            len(encoded) <= LONGEST_SOCKET_FOLDER
+            and encoded == str(folder).encode(errors="replace")
+            and not is_list
+        ):
             return folder
         digest = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
         return Path("/tmp") / f"tablero-{os.getuid()}-{digest}"  # noqa: S108 (ownership is checked)

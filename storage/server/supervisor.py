@@ -188,7 +188,7 @@ class Supervisor:
 
     def _is_ready(self, pid: int) -> bool:
         try:
-            lines = (self.database / "postmaster.pid").read_text().splitlines()
+            lines = (self.database / "postmaster.pid").read_text(errors="replace").splitlines()
         except OSError:
             return False
         return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
@@ -212,7 +212,7 @@ class Supervisor:
     def _ask_orphan_to_stop(self, how: signal.Signals) -> None:
         """Signal a postmaster whose supervisor was killed, which may still be running."""
         with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
-            pid = int((self.database / "postmaster.pid").read_text().splitlines()[0])
+            pid = int((self.database / "postmaster.pid").read_text(errors="replace").splitlines()[0])
             if "postgres" in name_of_process(pid):
                 os.kill(pid, how)
 

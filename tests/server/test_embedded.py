@@ -133,8 +133,9 @@ def test_only_the_server_makes_a_data_folder(tablero, data):
     assert not data.exists()
 
 
-def test_a_path_that_is_too_long_for_a_socket(seed, scratch):
-    deep = copy_data(seed, scratch / "paths" / ("long-" * 30))
+@pytest.mark.parametrize("name", ["long-" * 30, os.fsdecode(b"in ISO 8859-1: \xf6")])
+def test_a_path_that_no_address_of_a_socket_can_have(seed, scratch, name):
+    deep = copy_data(seed, scratch / "paths" / name)
     with started(deep):
         assert count_accounts(deep) == 1
         assert DataFolder(deep).socket_folder.parent == Path("/tmp")
