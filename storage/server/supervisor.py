@@ -70,7 +70,8 @@ class Supervisor:
                 return 0
             started = time.monotonic()
             try:
-                with self.lock.open("w") as lock:
+                with open(self.lock, "w", opener=privately) as lock:
+                    os.fchmod(lock.fileno(), 0o600)  # other users could lock that of an older version
                     if not self._others_are_gone(lock.fileno()):
                         return 0
                     child = self._start(lock.fileno())

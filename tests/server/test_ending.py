@@ -76,12 +76,17 @@ def test_the_next_start_does_not_mind_a_signal_while_starting_and_a_second_signa
         (data / "database.new" / "base").mkdir(parents=True, exist_ok=True)  # where a kill would have left it
         with start_server(data, *ANYWHERE, "--allow-development-account", constants=PATIENT) as live:
             assert requests.get(f"http://127.0.0.1:{live.port}/ui/readyz", timeout=60).status_code == 200
-            private = (data / "secret", data / "database", DataFolder(data).socket_folder)
+            private = (
+                data / "secret",
+                data / "database.lock",
+                data / "database",
+                DataFolder(data).socket_folder,
+            )
             modes = [path.stat().st_mode & 0o777 for path in private]
             stop_at_once(live)
     finally:
         os.umask(before)
-    assert modes == [0o600, 0o700, 0o700]
+    assert modes == [0o600, 0o600, 0o700, 0o700]
     assert data.stat().st_mode & 0o066 == 0
     assert (parent.stat().st_mode & 0o777, parent.stat().st_uid) == (0o751, os.geteuid())
 
