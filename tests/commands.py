@@ -1,8 +1,10 @@
 """Commands of manage.py, as an operator runs them on a data folder."""
 
 import io
+import os
 import subprocess
 import sys
+from unittest import mock
 
 from django.conf import settings
 from django.core.management import CommandError, call_command
@@ -50,7 +52,8 @@ def _run_here(name, *arguments, **environment):
     said, status, before = io.StringIO(), 0, settings.OPTIONS
     try:
         settings.OPTIONS = options.read(given)
-        call_command(name, *arguments, stdout=said, stderr=said)
+        with mock.patch.dict(os.environ, given, clear=True):
+            call_command(name, *arguments, stdout=said, stderr=said)
     except (CommandError, Refusal) as error:
         status = 1
         said.write(str(error))
