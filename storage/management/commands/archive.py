@@ -60,15 +60,16 @@ class Command(TableroCommand):
     ) -> None:
         if base or location is None:
             running_servers.refuse_ambiguous(settings.OPTIONS, os.environ)
-        data: DataFolder | None = DataFolder(settings.OPTIONS.data)
-        config = Config.read(data)
+        folder = DataFolder(settings.OPTIONS.data)
+        data: DataFolder | None = folder
+        config = Config.read(folder)
         if location is not None:
             location = location if is_url(location) else str(Path(location).absolute())
             if config is None or config.archive != location:
                 config, data = Config(location, 0), None
         if config is None:
             raise Refusal(
-                f"The server of {data.path} has no archive; start it with --archive DIR, or name an archive here."
+                f"The server of {folder.path} has no archive; start it with --archive DIR, or name an archive here."
             )
         store = config.open(passphrase_file)
         if base:
