@@ -122,3 +122,15 @@ def test_an_edited_cell_survives_updates_and_saving_reports_the_conflict(open_pa
     page.locator("#cell-conflict-title").wait_for()
     page.keyboard.press("Escape")
     expect(at(page, "Score", "ada")).to_have_text("2")
+
+
+def test_a_page_of_a_table_that_is_deleted_says_so_by_itself(open_page, admin, service):
+    put(service.create_table("passing"), "ada", 1)
+    page = open_page("/ui/a/devstoreaccount1/t/passing/", state=admin, expect=404)
+    page.locator("tr[data-key]").wait_for()
+    service.delete_table("passing")
+    said = page.locator("#toasts")
+    expect(said).to_contain_text("key1 deleted the table passing at")
+    said.get_by_role("button", name="Restore passing").click()
+    expect(said).to_contain_text("Restored")
+    expect(page).to_have_url(re.compile("/t/passing/$"))

@@ -2,6 +2,7 @@
 // table:open and table:change; those that have events of their own in it hear table:connect, with its address, table:source
 // and table:disconnect.
 import { onPage } from "../site/on.js";
+import { refresh } from "../site/request.js";
 
 const LONGEST = 30_000; // ms between two attempts to connect
 
@@ -13,6 +14,7 @@ let source = null;
 let token = "";
 let attempts = 0;
 let retry;
+let isRefused = false; // and why was asked
 
 const tell = (kind, detail) => document.dispatchEvent(new CustomEvent(kind, { detail }));
 
@@ -31,6 +33,7 @@ function connect() {
   tell("table:source", source);
   source.addEventListener("open", () => {
     attempts = 0;
+    isRefused = false;
     tell("table:open", { isWhole: Boolean(token) }); // without a token, what happened before is not told
   });
   source.addEventListener("message", ({ data, lastEventId }) => {
@@ -38,11 +41,21 @@ function connect() {
     tell("table:change", JSON.parse(data));
   });
   source.addEventListener("error", () => {
-    if (source.readyState === EventSource.CLOSED) token = ""; // refused: it may have expired
+    if (source.readyState === EventSource.CLOSED) {
+      token = ""; // it may have expired
+      explainRefusal();
+    }
     disconnect();
     const pause = Math.min(LONGEST, 1000 * 2 ** attempts++);
     retry = setTimeout(connect, pause * (0.5 + Math.random() / 2));
   });
+}
+
+/** A message says why the page cannot be had any more, as of a table that was deleted; a stream does not tell. */
+function explainRefusal() {
+  if (isRefused) return;
+  isRefused = true;
+  refresh(location.href).catch(() => {});
 }
 
 function disconnect() {
@@ -58,6 +71,7 @@ addEventListener("pageshow", connect);
 onPage((left) => {
   token = results()?.dataset.token ?? "";
   attempts = 0;
+  isRefused = false;
   left.addEventListener("abort", disconnect);
   // after the modules that listen
   queueMicrotask(connect);

@@ -56,6 +56,7 @@ for (const kind of ["pointerout", "focusout"])
 // a grid takes over what changed; other pages are reloaded, and stay where they are
 region.addEventListener("submit", (event) => {
   const form = event.target;
+  if (!form.querySelector("[data-undo]")) return;
   if (!document.querySelector("[data-grid]")) {
     sessionStorage.setItem(PLACE, JSON.stringify([location.href, scrollY]));
     return;
