@@ -57,10 +57,9 @@ def test_refuses_other_permissions(permission):
         read_policy(None, None, permission)
 
 
-def test_absent_empty_and_given_are_kept_apart():
-    assert read_policy(None, None, None) == AccessPolicy(None, None, None)
-    assert read_policy("", "", "") == AccessPolicy("", "", "")
-    assert read_policy("2013-11-26T08:49:37Z", "", "duar") == AccessPolicy(START, "", "duar")
+def test_an_empty_field_counts_as_absent():
+    assert read_policy(None, None, None) == read_policy("", "", "") == AccessPolicy()
+    assert read_policy("2013-11-26T08:49:37Z", "", "duar") == AccessPolicy(START, None, "duar")
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,7 @@ from hypothesis import strategies as st
 
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
 from storage.domain.access.policies_xml import read_identifiers, write_identifiers
-from storage.domain.errors import (
-    InvalidXmlDocument,
-    InvalidXmlNodeValue,
-    MissingRequiredXmlNode,
-    UnsupportedXmlNode,
-)
+from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue, UnsupportedXmlNode
 
 BOM = b"\xef\xbb\xbf"
 DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>'
@@ -32,8 +27,11 @@ def with_policy(inner):
         (of_one("<Id>a</Id><AccessPolicy/>"), SignedIdentifier("a")),
         (of_one("<AccessPolicy></AccessPolicy><Id>a</Id>"), SignedIdentifier("a")),
         (with_policy("\n  "), SignedIdentifier("a")),
-        (with_policy("<Start></Start><Expiry> \n</Expiry>"), SignedIdentifier("a", AccessPolicy("", ""))),
-        (with_policy("<Permission />"), SignedIdentifier("a", AccessPolicy(permission=""))),
+        (with_policy("<Start></Start><Expiry> \n</Expiry><Permission />"), SignedIdentifier("a")),
+        (
+            with_policy("<Start/><Permission>r</Permission>"),
+            SignedIdentifier("a", AccessPolicy(permission="r")),
+        ),
         (
             with_policy("<Permission> raud </Permission><Expiry>\n2013-11-26T10:49:37+02:00\n</Expiry>"),
             SignedIdentifier("a", AccessPolicy(None, INSTANT, "raud")),
@@ -51,7 +49,7 @@ def test_is_written_without_any_space_between():
     written = write_identifiers(
         [
             SignedIdentifier("a", AccessPolicy(INSTANT, INSTANT, "raud")),
-            SignedIdentifier("<b>", AccessPolicy("", None, "")),
+            SignedIdentifier("<b>", AccessPolicy("", None, "r")),
             SignedIdentifier("d"),
         ]
     )
@@ -60,7 +58,7 @@ def test_is_written_without_any_space_between():
         '<?xml version="1.0" encoding="utf-8"?><SignedIdentifiers>'
         f"<SignedIdentifier><Id>a</Id><AccessPolicy><Start>{INSTANT}</Start><Expiry>{INSTANT}</Expiry>"
         "<Permission>raud</Permission></AccessPolicy></SignedIdentifier>"
-        "<SignedIdentifier><Id>&lt;b&gt;</Id><AccessPolicy><Start /><Permission /></AccessPolicy></SignedIdentifier>"
+        "<SignedIdentifier><Id>&lt;b&gt;</Id><AccessPolicy><Permission>r</Permission></AccessPolicy></SignedIdentifier>"
         "<SignedIdentifier><Id>d</Id></SignedIdentifier>"
         "</SignedIdentifiers>"
     )
@@ -73,7 +71,7 @@ def test_is_written_without_any_space_between():
         (of_one("<Id>a</Id>") + of_one("<Id>b</Id>"), InvalidXmlDocument),
         (b'<SignedIdentifiers xmlns="urn:x"/>', UnsupportedXmlNode),
         (b"<SignedIdentifiers><Id>a</Id></SignedIdentifiers>", UnsupportedXmlNode),
-        (of_one(""), MissingRequiredXmlNode),
+        (of_one(""), InvalidXmlDocument),
         (of_one("<Id>a</Id><AccessPolicy/><AccessPolicy/>"), InvalidXmlDocument),
         (of_one("<Id>a</Id>text"), InvalidXmlDocument),
         (of_one("<Id>a<b/></Id>"), UnsupportedXmlNode),
@@ -89,10 +87,10 @@ def test_refuses(body, error):
 
 
 LETTERS = st.permutations("raud").flatmap(
-    lambda letters: st.integers(0, 4).map(lambda n: "".join(letters[:n]))
+    lambda letters: st.integers(1, 4).map(lambda n: "".join(letters[:n]))
 )
 INSTANTS = st.datetimes().map(lambda moment: f"{moment.isoformat(timespec='microseconds')}0Z")
-VALUES = st.none() | st.just("") | INSTANTS
+VALUES = st.none() | INSTANTS
 POLICIES = st.none() | st.builds(AccessPolicy, VALUES, VALUES, st.none() | LETTERS).filter(
     lambda policy: policy != AccessPolicy()
 )

@@ -43,11 +43,11 @@ class SignedIdentifier:
 
 
 def read_policy(start: str | None, expiry: str | None, permission: str | None) -> AccessPolicy:
-    """Parse a policy from its fields; raises InvalidXmlNodeValue."""
-    if permission is not None and not _is_permission(permission):
+    """Parse a policy from its fields; an empty one counts as absent. Raises InvalidXmlNodeValue."""
+    if permission and not _is_permission(permission):
         raise InvalidXmlNodeValue
     return AccessPolicy(
-        read_instant(start) if start else start, read_instant(expiry) if expiry else expiry, permission
+        read_instant(start) if start else None, read_instant(expiry) if expiry else None, permission or None
     )
 
 

@@ -41,7 +41,7 @@ def _read_identifier(element: Element) -> SignedIdentifier:
     if "Id" not in children:
         raise InvalidXmlDocument  # as the test suite of aztables has it of the service
     policy = _read_policy(children["AccessPolicy"]) if "AccessPolicy" in children else AccessPolicy()
-    # an element without children counts as absent and is not returned [wire]
+    # an element without content counts as absent and is not returned [wire]
     return SignedIdentifier(read_text(children["Id"]), None if policy == AccessPolicy() else policy)
 
 
@@ -59,6 +59,7 @@ def _write_identifier(identifier: SignedIdentifier) -> str:
     content = f"<Id>{write_text(identifier.identifier)}</Id>"
     if (policy := identifier.policy) is not None:
         values = {"Start": policy.start, "Expiry": policy.expiry, "Permission": policy.permission}
-        terms = "".join(write_element(name, value) for name, value in values.items() if value is not None)
+        # not an empty element, which servers before 2.0 stored and azure-storage for Java cannot read
+        terms = "".join(write_element(name, value) for name, value in values.items() if value)
         content += write_element("AccessPolicy", terms)
     return write_element(_IDENTIFIER, content)
