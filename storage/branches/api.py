@@ -21,12 +21,12 @@ from storage.jobs import jobs
 from storage.rest import access, idempotency, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
+from storage.rest.lookups import or_404
 from storage.rest.paging import Page
 from storage.rest.problems import Problem
 from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.views import AccountScopedViewSet
 from storage.snapshots import snapshots
-from storage.snapshots.api import find_snapshot
 from storage.undo.outcome_jobs import outcome_of
 
 
@@ -47,7 +47,7 @@ class RestoreViewSet(AccountScopedViewSet):
         example={"tables": ["customers"], "dry_run": True},
     )
     def restore(self, request: Request, account: str, snapshot: str) -> Response:
-        stored_snapshot, data = find_snapshot(self.account, snapshot), self.read_body()
+        stored_snapshot, data = or_404(snapshots.find_listed(self.account, snapshot)), self.read_body()
         if data["policies"] or data["service_properties"]:
             access.check_scope(self.token, Capability.MANAGE_ACCESS)
         keys = data.get("entities")

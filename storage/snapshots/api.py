@@ -2,21 +2,20 @@
 
 from typing import Final
 
-from django.http import Http404
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from storage.domain.access.roles import Capability
-from storage.models import Account, Snapshot
 from storage.rest import problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
+from storage.rest.lookups import or_404
 from storage.rest.paging import Page
 from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.views import AccountScopedViewSet
 from storage.snapshots import serializers, snapshots
-from storage.snapshots.schedule import Schedule, SnapshotReason
+from storage.snapshots.schedule import Schedule
 
 
 class SnapshotViewSet(AccountScopedViewSet):
@@ -59,7 +58,7 @@ class SnapshotViewSet(AccountScopedViewSet):
 
     @operation("get_snapshot", "Get a snapshot", answer=serializers.SnapshotSerializer)
     def retrieve(self, request: Request, account: str, snapshot: str) -> Response:
-        return self.answer(find_snapshot(self.account, snapshot))
+        return self.answer(or_404(snapshots.find_listed(self.account, snapshot)))
 
     @operation(
         "update_snapshot",
@@ -70,7 +69,7 @@ class SnapshotViewSet(AccountScopedViewSet):
         example={"keep": True},
     )
     def partial_update(self, request: Request, account: str, snapshot: str) -> Response:
-        stored, data = find_snapshot(self.account, snapshot), self.read_body()
+        stored, data = or_404(snapshots.find_listed(self.account, snapshot)), self.read_body()
         if "name" in data:
             snapshots.rename(stored, data["name"], by=self.by)
         if "ttl" in data:
@@ -81,16 +80,8 @@ class SnapshotViewSet(AccountScopedViewSet):
 
     @operation("delete_snapshot", "Delete a snapshot")
     def destroy(self, request: Request, account: str, snapshot: str) -> Response:
-        snapshots.delete(find_snapshot(self.account, snapshot), by=self.by)
+        snapshots.delete(or_404(snapshots.find_listed(self.account, snapshot)), by=self.by)
         return Response(status=204)
-
-
-def find_snapshot(account: Account, name: str) -> Snapshot:
-    """Return a visible snapshot; raises Http404."""
-    snapshot = snapshots.find(account, name)
-    if snapshot is None or snapshot.reason == SnapshotReason.BRANCH:
-        raise Http404
-    return snapshot
 
 
 class SnapshotScheduleViewSet(AccountScopedViewSet):

@@ -302,6 +302,12 @@ def find(account: Account, name: str) -> Snapshot | None:
     return Snapshot.objects.filter(account=account, name=name).first()
 
 
+def find_listed(account: Account, name: str) -> Snapshot | None:
+    """Return a snapshot by its name, unless it is the origin of a branch, which no list shows."""
+    snapshot = find(account, name)
+    return None if snapshot is None or snapshot.reason == SnapshotReason.BRANCH else snapshot
+
+
 def get(account: Account, name: str) -> Snapshot:
     """Return a snapshot by its name; raises SnapshotNotFound."""
     snapshot = find(account, name)

@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -27,8 +27,8 @@ from storage.history.changes import ChangeFilter
 from storage.jobs import jobs
 from storage.jobs.states import JobStatus
 from storage.models import Account, Branch, Snapshot
+from storage.rest.lookups import or_404
 from storage.snapshots import snapshots
-from storage.snapshots.schedule import SnapshotReason
 from storage.snapshots.snapshots import SnapshotError
 from storage.tables import tables
 from storage.undo.outcome_jobs import outcome_of
@@ -119,7 +119,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.MANAGE_TABLES)
 def change(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
     """Rename a snapshot, or change its retention."""
-    chosen = _find(account, snapshot)
+    chosen = or_404(snapshots.find_listed(account, snapshot))
     initial = {"name": chosen.name, "days": "as-it-is" if chosen.expires_at else "always"}
     form = SnapshotForm(_posted(request), account=account, snapshot=chosen, initial=initial)
     if request.method == "POST" and form.is_valid():
@@ -136,7 +136,7 @@ def change(request: HttpRequest, account: Account, snapshot: str) -> HttpRespons
 @require_POST
 @account_required(Capability.MANAGE_TABLES)
 def delete(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
-    found = _find(account, snapshot)
+    found = or_404(snapshots.find_listed(account, snapshot))
     snapshots.delete(found, by=actor_of(request))
     notify_success(request, _("Deleted the snapshot %(name)s.") % {"name": snapshot})
     return redirect("snapshots:index", account.name)
@@ -158,7 +158,7 @@ def schedule(request: HttpRequest, account: Account) -> HttpResponse:
 @recently_authenticated
 def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
     """Restore the previewed snapshot; the toast offers to undo it."""
-    chosen, choices = _find(account, snapshot), Choices.read(request.POST)
+    chosen, choices = or_404(snapshots.find_listed(account, snapshot)), Choices.read(request.POST)
     try:
         job = waiting.complete(request, snapshot_restores.request(chosen, choices.request(chosen)))
     except (SnapshotError, StorageError) as error:
@@ -181,13 +181,6 @@ def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpRespon
         )
         notify_error(request, count_text(skipped, restored.skipped))
     return redirect("snapshots:index", account.name)
-
-
-def _find(account: Account, name: str) -> Snapshot:
-    found = snapshots.find(account, name)
-    if found is None or found.reason == SnapshotReason.BRANCH:
-        raise Http404
-    return found
 
 
 def _posted(request: HttpRequest) -> QueryDict | None:
