@@ -124,8 +124,9 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         return see_other(request.path + picked.query())
     context: dict[str, Any] = {"wanted": requested, "path": request.path}
     sides, errors = _find_sides(request, requested)
+    accounts = _accounts(request)
     context["pickers"] = [
-        _picker(request, side, name, errors.get(side, ""))
+        _picker(accounts, side, name, errors.get(side, ""))
         for side, name in zip(SIDES, (requested.left, requested.right), strict=True)
     ]
     context["swap"] = (
@@ -151,8 +152,11 @@ def _find_sides(
     return sides, errors
 
 
-def _picker(request: HttpRequest, side: str, name: SideName, error: str = "") -> Picker:
-    accounts = list(visible_accounts(user_of(request)))
+def _accounts(request: HttpRequest) -> list[Account]:
+    return list(visible_accounts(user_of(request)))
+
+
+def _picker(accounts: Sequence[Account], side: str, name: SideName, error: str = "") -> Picker:
     account = next((it for it in accounts if it.name == name.account), None)
     names = [] if account is None else tables.names(account)
     taken = [] if account is None else snapshots.names(account, _SNAPSHOTS)
@@ -169,7 +173,7 @@ def picker(request: HttpRequest, account: Account) -> HttpResponse:
     for side in SIDES:
         name = read_choice(request.GET, side)
         if name is not None:
-            context = {"it": _picker(request, side, SideName(name.account))}
+            context = {"it": _picker(_accounts(request), side, SideName(name.account))}
             return render(request, "console/compare/_fields.html", context)
     raise Http404
 
