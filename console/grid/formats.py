@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Final
 
 from console.grid.documents import all_values
-from storage.domain.entities.entity import StoredEntity, read_stored, write_document
+from storage.domain.entities.entity import StoredEntity, write_document
 from storage.tabular.writing import value_text, write_rows
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -20,11 +20,6 @@ def column_texts(stored: StoredEntity, names: Sequence[str]) -> list[str]:
     """Return the texts of all columns, including keys and Timestamp."""
     values = all_values(stored)
     return [value_text(values[name]) if name in values else "" for name in names]
-
-
-def property_names(found: Iterable[StoredEntity]) -> list[str]:
-    """Return the property names of entities, in order of appearance."""
-    return list(dict.fromkeys(name for stored in found for name in read_stored(stored).properties))
 
 
 def write_tsv(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:

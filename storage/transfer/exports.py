@@ -10,7 +10,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from storage.activity import activity
 from storage.domain.access.actor import Actor
-from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.entities.entity import property_names as names_of
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
@@ -195,20 +196,16 @@ class _Sink:
 def property_names(export: Export) -> list[str]:
     """Return all properties: requested ones first, others in order of appearance."""
     if export.scope is Scope.ROWS:
-        names = _names(stored for page in export.pages() for stored in page)
+        names = names_of(stored for page in export.pages() for stored in page)
     else:
         first = next(
             entities.all_pages(export.table, EntityQuery(filter=export.filter, top=100), export.past), []
         )
         everywhere = properties.names(export.table, export.query, export.past)
-        names = list(dict.fromkeys((*_names(iter(first)), *everywhere)))
+        names = list(dict.fromkeys((*names_of(first), *everywhere)))
     known = frozenset(names)
     named = [name for name in export.columns if name in known]
     return list(dict.fromkeys((*named, *names)))
-
-
-def _names(found: Iterator[StoredEntity]) -> list[str]:
-    return list(dict.fromkeys(name for stored in found for name in read_stored(stored).properties))
 
 
 def _record(export: Export, count: int, *, is_whole: bool) -> None:

@@ -14,7 +14,7 @@ from console.site.access import table_required
 from console.site.refusals import describe_refusal
 from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability
-from storage.domain.entities.entity import StoredEntity, read_stored, write_document
+from storage.domain.entities.entity import StoredEntity, property_names, read_stored, write_document
 from storage.domain.errors import StorageError
 from storage.models import Table
 
@@ -77,7 +77,7 @@ def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
     """Return the requested columns; all by default."""
     if asked := request.POST.getlist("column"):
         return asked
-    seen = formats.property_names(stored)
+    seen = property_names(stored)
     return [choice.name for choice in columns.arrange_columns(columns.DEFAULT, seen)]
 
 

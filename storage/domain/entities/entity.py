@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
@@ -254,6 +254,11 @@ def _cosmos_size(key: EntityKey, written: Fragments) -> int:
     keys = len(key.partition_key.encode()) + len(key.row_key.encode())
     values = "".join(written.content.split("\t")[::2])  # without annotations
     return keys + len(_ESCAPE.sub("xxx", values))
+
+
+def property_names(stored: Iterable[StoredEntity]) -> list[str]:
+    """Return the property names of entities, in order of appearance."""
+    return list(dict.fromkeys(name for one in stored for name in read_stored(one).properties))
 
 
 def entity_size(entity: Entity) -> int:
