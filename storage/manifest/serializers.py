@@ -40,6 +40,7 @@ from storage.rest.fields import (
     StrictBooleanField,
     StrictCharField,
     StrictChoiceField,
+    StrictFloatField,
     StrictSerializer,
 )
 from storage.snapshots.serializers import NewScheduleSerializer
@@ -93,7 +94,7 @@ class DeclaredWebhookSerializer(DeletableSerializer):
 
 class DeclaredRuleSerializer(StrictSerializer):
     enabled = StrictBooleanField(required=False)
-    threshold = serializers.FloatField(required=False)
+    threshold = StrictFloatField(required=False)
 
 
 class DeclaredScheduleSerializer(DeletableSerializer, NewScheduleSerializer):

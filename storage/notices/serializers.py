@@ -16,6 +16,7 @@ from storage.rest.fields import (
     StrictBooleanField,
     StrictCharField,
     StrictChoiceField,
+    StrictFloatField,
     StrictSerializer,
 )
 from storage.rest.paging import PageParameters
@@ -90,9 +91,7 @@ class RuleSerializer(serializers.Serializer[Any]):
 
 class RuleChangeSerializer(StrictSerializer):
     enabled = StrictBooleanField(default=True)
-    threshold = serializers.FloatField(
-        default=None, allow_null=True, help_text="Null: the default of the kind."
-    )
+    threshold = StrictFloatField(default=None, allow_null=True, help_text="Null: the default of the kind.")
 
 
 class WebhookFieldsSerializer(StrictSerializer):

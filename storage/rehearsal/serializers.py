@@ -15,7 +15,13 @@ from storage.rehearsal.rules import RULES_LIMIT, dump_rules
 from storage.rehearsal.sets import READY, RuleSet
 from storage.rehearsal.summaries import RehearsalSummary
 from storage.rest.answers import TypedSerializer
-from storage.rest.fields import OptionalCharField, StrictCharField, StrictIntegerField, StrictSerializer
+from storage.rest.fields import (
+    OptionalCharField,
+    StrictCharField,
+    StrictFloatField,
+    StrictIntegerField,
+    StrictSerializer,
+)
 from storage.rest.paging import PageParameters
 
 _RULES = "What is done to which requests: see the documentation of rehearsals."
@@ -29,15 +35,6 @@ class DurationField(StrictCharField):
             return rehearsals.read_duration(super().to_internal_value(data))
         except Refused as refused:
             raise ValidationError(str(refused)) from None
-
-
-class StrictFloatField(serializers.FloatField):
-    """JSON number."""
-
-    def to_internal_value(self, data: Any) -> float:
-        if not isinstance(data, int | float) or isinstance(data, bool):
-            self.fail("invalid")
-        return float(super().to_internal_value(data))
 
 
 class RulesField(serializers.ListField):

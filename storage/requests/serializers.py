@@ -16,7 +16,7 @@ from storage.models import RecordedRequest
 from storage.requests import explanations
 from storage.requests.requests import RequestClass
 from storage.rest.answers import OPTIONAL, TypedSerializer
-from storage.rest.fields import IntegerParameterField, PeriodField, QueryParameters
+from storage.rest.fields import IntegerParameterField, NumberParameterField, PeriodField, QueryParameters
 from storage.rest.paging import PageParameters
 
 
@@ -51,9 +51,7 @@ class RequestParameters(PageParameters, PeriodParameters):
     client = serializers.CharField(
         default="", max_length=128, help_text="The beginning of an address or of a user agent."
     )
-    min_seconds = serializers.FloatField(
-        default=0.0, min_value=0.0, help_text="Only those that took so long."
-    )
+    min_seconds = NumberParameterField(default=0.0, min_value=0.0, help_text="Only those that took so long.")
     id = serializers.CharField(
         default="", max_length=128, help_text="An `x-ms-request-id` or `x-ms-client-request-id`."
     )

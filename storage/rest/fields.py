@@ -19,6 +19,7 @@ from storage.rest.exceptions import MOST_ERRORS, InvalidParameters
 
 ROLES: Final = [role.name.lower() for role in Role]
 _INTEGER: Final = re.compile("-?[0-9]+")
+_NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -82,6 +83,15 @@ class StrictIntegerField(serializers.IntegerField):
         return int(super().to_internal_value(data))
 
 
+class StrictFloatField(serializers.FloatField):
+    """JSON number."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if not isinstance(data, int | float) or isinstance(data, bool):
+            self.fail("invalid")
+        return float(super().to_internal_value(data))
+
+
 class IntegerParameterField(serializers.IntegerField):
     """Integer in a query string, where the base class also reads `1.0`, `1_0` and digits of other scripts."""
 
@@ -89,6 +99,15 @@ class IntegerParameterField(serializers.IntegerField):
         if not isinstance(data, str) or not _INTEGER.fullmatch(data):
             self.fail("invalid")
         return int(super().to_internal_value(data))
+
+
+class NumberParameterField(serializers.FloatField):
+    """Number in a query string, where the base class also reads `1_0` and digits of other scripts."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if not isinstance(data, str) or not _NUMBER.fullmatch(data):
+            self.fail("invalid")
+        return float(super().to_internal_value(data))
 
 
 class StrictChoiceField(serializers.ChoiceField):
@@ -120,6 +139,8 @@ class PeriodField(serializers.DateTimeField):
     """Start or end of a period in a query, in UTC unless it has an offset."""
 
     def to_internal_value(self, value: Any) -> datetime:
+        if not str(value).isascii():  # the base class reads digits of all scripts
+            self.fail("invalid", format="2026-11-30T18:00:00Z")
         return _check_year(self, super().to_internal_value(value))
 
 

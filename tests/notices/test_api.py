@@ -106,7 +106,8 @@ def test_rules(call, notices):
     path = "accounts/acme/notice-rules/errors.high"
     assert max_("PUT", path, {"threshold": 5}).json()["threshold"] == 5
     assert max_("PUT", path, {"enabled": False}).json() == {**rules["errors.high"], "enabled": False}
-    check(max_("PUT", path, {"threshold": 101}), 400)
+    for threshold in (101, "5", True):
+        check(max_("PUT", path, {"threshold": threshold}), 400)
     refused = max_("PUT", "accounts/acme/notice-rules/job.failed", {"threshold": 5})
     assert (refused.status_code, refused.json()["errors"][0]) == (
         400,

@@ -45,7 +45,13 @@ def test_members_see_the_requests_of_their_account(call, account):
     check(call("sam", "read")("GET", "accounts/acme/requests"), 404)
     check(victor("GET", "accounts/other/requests"), 404)
     check(victor("GET", f"accounts/acme/requests/{account.pk:032}"), 404)
-    check(victor("GET", "accounts/acme/requests?kind=odd"), 400)
+    for query in (
+        "kind=odd",
+        "min_seconds=1_0",
+        "min_seconds=%D9%A1",
+        "since=%D9%A2%D9%A0%D9%A2%D9%A6-01-01",
+    ):
+        check(victor("GET", f"accounts/acme/requests?{query}"), 400)
     for period in ("since=0001-01-01T00:00:00Z", "until=0001-01-01T00:00:00Z", "until=9999-12-31T23:59:59Z"):
         for path in ("request-statistics", "requests", "activity"):
             check(victor("GET", f"accounts/acme/{path}?{period}"), 400)
