@@ -111,7 +111,9 @@ def test_an_admin_invites_an_admin(client, offered):
 def test_refuses_a_wrong_token_and_an_old_one(client, offered):
     token = offered()
     for wrong in ["", "guess", "\0", "é" * 100]:
-        assert client.post(ADDRESS, {**GOOD, "token": wrong}).status_code == 404, wrong
+        refused = client.post(ADDRESS, {**GOOD, "token": wrong})
+        assert refused.status_code == 404, wrong
+        assert b"This link no longer works: it was used or withdrawn, or has expired." in refused.content
     late = opened(Client(), token)
     Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert client.post(ADDRESS, {"token": token}).status_code == 404

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from urllib.parse import quote
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from console.people import link_tokens
 
 
 def open_link(request: HttpRequest, is_valid: Callable[[str], bool]) -> HttpResponse | None:
-    """Return the response on the way to the page, or None at its end; raises Http404 for an unknown token.
+    """Return the response on the way to the page, or None at its end.
 
     Browsers send no fragment, so that no log of a proxy has the token. A script posts it, or a person pastes the
     link; its hash is kept in the session. ``is_valid`` takes that hash.
@@ -20,7 +20,7 @@ def open_link(request: HttpRequest, is_valid: Callable[[str], bool]) -> HttpResp
     if "token" in request.POST:
         token_hash = link_tokens.hash_of(request.POST["token"].rpartition("token=")[2].strip())
         if not is_valid(token_hash):
-            raise Http404
+            return render(request, "console/people/link.html", {"is_refused": True}, status=404)
         request.session[request.path] = token_hash
         return redirect(request.path)
     if is_valid(opened_by(request)):
