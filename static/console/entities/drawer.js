@@ -82,7 +82,7 @@ function hide() {
   awaited = coming = null;
   drawer.hidden = true;
   drawer.replaceChildren();
-  remember("");
+  remember();
   mark();
 }
 
@@ -101,15 +101,12 @@ function go(step) {
   });
 }
 
-function opens(link) {
-  return drawer && link && (link.matches("[data-drawer]") || (!drawer.contains(link) && link.pathname === drawer.dataset.new));
-}
-
 on("click", "[data-drawer-close]", () => guarded(close));
 on("click", "[data-drawer-step]", ({ dataset }) => go(Number(dataset.drawerStep)));
 on("click", "a[href]", (link, event) => {
-  const isPlain = opens(link) && !event.ctrlKey && !event.metaKey && !event.shiftKey;
-  if (!isPlain) return;
+  if (event.ctrlKey || event.metaKey || event.shiftKey || !drawer) return;
+  const opens = link.matches("[data-drawer]") || (!drawer.contains(link) && link.pathname === drawer.dataset.new);
+  if (!opens) return;
   event.preventDefault();
   guarded(() => open(link.href, document.activeElement.closest("[data-grid] td") ?? link));
 });

@@ -43,19 +43,14 @@ function connect() {
   source.addEventListener("error", () => {
     if (source.readyState === EventSource.CLOSED) {
       token = ""; // it may have expired
-      explainRefusal();
+      // a message says why the page cannot be had any more, as of a table that was deleted; a stream does not tell
+      if (!isRefused) refresh(location.href).catch(() => {});
+      isRefused = true;
     }
     disconnect();
     const pause = Math.min(LONGEST, 1000 * 2 ** attempts++);
     retry = setTimeout(connect, pause * (0.5 + Math.random() / 2));
   });
-}
-
-/** A message says why the page cannot be had any more, as of a table that was deleted; a stream does not tell. */
-function explainRefusal() {
-  if (isRefused) return;
-  isRefused = true;
-  refresh(location.href).catch(() => {});
 }
 
 function disconnect() {
