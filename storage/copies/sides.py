@@ -243,10 +243,10 @@ class RemoteSide:
             token, has_more = feed_page.token, feed_page.has_more
 
     def policies(self, table: str) -> list[SignedIdentifier] | None:
-        return _unless_missing(lambda: self.client.policies(table))
+        return self._unless_missing(lambda: self.client.policies(table))
 
     def service_properties(self) -> ServiceProperties | None:
-        return _unless_missing(self.client.service_properties)
+        return self._unless_missing(self.client.service_properties)
 
     def find_table(self, table: str) -> int | None:
         if self._names is None:
@@ -298,10 +298,32 @@ class RemoteSide:
         return deleted
 
     def replace_policies(self, table: str, wanted: Sequence[SignedIdentifier]) -> bool:
-        return _could(lambda: self.client.replace_policies(table, wanted))
+        return self._could(lambda: self.client.replace_policies(table, wanted))
 
     def replace_service_properties(self, wanted: ServiceProperties) -> bool:
-        return _could(lambda: self.client.replace_service_properties(wanted))
+        return self._could(lambda: self.client.replace_service_properties(wanted))
+
+    def _unless_missing(self, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except RemoteRefused as error:
+            if not self._has_no(error):
+                raise
+            return None
+
+    def _could(self, write: Callable[[], None]) -> bool:
+        try:
+            write()
+        except RemoteRefused as error:
+            if not self._has_no(error):
+                raise
+            return False
+        return True
+
+    def _has_no(self, error: RemoteRefused) -> bool:
+        """Return whether an operation is refused because it is missing, and not a key that was regenerated."""
+        is_former_key = bool(self.client.endpoint.key) and error.code == "AuthenticationFailed"
+        return error.status in _NO_SUCH_OPERATION and not is_former_key
 
 
 def _transactions(items: Sequence[Item]) -> Iterator[list[Item]]:
@@ -315,25 +337,6 @@ def _transactions(items: Sequence[Item]) -> Iterator[list[Item]]:
             batch.append(it)
             size += len(it.content)
         yield batch
-
-
-def _unless_missing(read: Callable[[], T]) -> T | None:
-    try:
-        return read()
-    except RemoteRefused as error:
-        if error.status not in _NO_SUCH_OPERATION:
-            raise
-        return None
-
-
-def _could(write: Callable[[], None]) -> bool:
-    try:
-        write()
-    except RemoteRefused as error:
-        if error.status not in _NO_SUCH_OPERATION:
-            raise
-        return False
-    return True
 
 
 def _write_time(seconds: float) -> str:

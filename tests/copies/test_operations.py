@@ -388,6 +388,26 @@ def test_a_table_sas_and_a_sas_without_list_permission(account, server, there, t
     assert jobs.error_of(job).reason is Reason.REMOTE_FORBIDDEN and "sig=" not in job.error
 
 
+def test_a_key_that_was_regenerated_meanwhile_is_no_service_without_policies(server, monkeypatch):
+    def refuse(*arguments):
+        raise RemoteRefused(server.endpoint, "Get Table ACL", 403, "AuthenticationFailed")
+
+    monkeypatch.setattr(TableClient, "policies", refuse)
+    monkeypatch.setattr(TableClient, "replace_policies", refuse)
+    for text, is_key in ((server.connection_string, True), (f"{server.endpoint}?sv=2019-02-02&sig=x", False)):
+        client = TableClient(read_endpoint(text), allow_all, time.sleep)
+        side = sides.RemoteSide(client, AccountKind.STORAGE)
+        if is_key:
+            with pytest.raises(RemoteRefused):
+                side.policies("people")
+            with pytest.raises(RemoteRefused):
+                side.replace_policies("people", [])
+        else:
+            assert side.policies("people") is None
+            assert not side.replace_policies("people", [])
+        client.close()
+
+
 def test_copies_between_the_same_two_wait_for_each_other(account, server, there, table):
     fill(there, table, 2500)
     preview, first, second = (
