@@ -68,7 +68,8 @@ def opening(path: Path | None, standard_output: BinaryIO) -> Iterator[BinaryIO]:
         finally:
             os.close(folder)
     except OSError as error:
-        raise FileRefused(Reason.FILE_NOT_WRITTEN, path=path or "-", why=error.strerror) from None
+        place = path or "the standard output"
+        raise FileRefused(Reason.FILE_NOT_WRITTEN, path=place, why=error.strerror) from None
     finally:
         if draft is not None:
             draft.unlink(missing_ok=True)

@@ -73,7 +73,8 @@ def opening(path: Path | None, standard_input: BinaryIO) -> Iterator[BinaryIO]:
                 shutil.copyfileobj(standard_input, stream)
             yield stream
     except OSError as error:
-        raise FileRefused(Reason.FILE_NOT_READ, path=path or "-", why=error.strerror) from None
+        place = path or "The standard input"
+        raise FileRefused(Reason.FILE_NOT_READ, path=place, why=error.strerror) from None
 
 
 def check(

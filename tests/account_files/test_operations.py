@@ -1,10 +1,12 @@
 """An account in a file: exported as of one moment, and imported exactly, or not at all."""
 
+import errno
 import gzip
 import hashlib
 import io
 import json
 import math
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -360,6 +362,26 @@ def test_a_file_appears_once_complete(source, tmp_path):
             pass
     with pytest.raises(FileRefused, match="cannot be read"), account_import.opening(tmp_path / "no", None):
         pass
+
+
+def test_messages_call_the_standard_streams_by_their_names():
+    with pytest.raises(FileRefused) as refused, account_export.opening(None, Failing()) as stream:
+        stream.write(b"x")
+    assert (
+        str(refused.value) == "It is not possible to write to the standard output: No space left on device."
+    )
+    with pytest.raises(FileRefused) as refused, account_import.opening(None, Failing()):
+        pass
+    assert str(refused.value) == "The standard input cannot be read: No space left on device."
+
+
+class Failing(io.BytesIO):
+    """A stream that can be neither read nor written."""
+
+    def read(self, *_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write = read
 
 
 def test_settings_in_a_file_do_not_depend_on_the_server(source, monkeypatch):
