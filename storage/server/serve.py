@@ -38,7 +38,7 @@ class Stopped(BaseException):
 class Signals:
     """Signal handling: the first SIGTERM or SIGINT shuts down gracefully, a second at once.
 
-    SIGHUP reloads certificates.
+    SIGHUP reloads certificates. SIGUSR1 and SIGUSR2, by which other servers open their logs again, change nothing.
     """
 
     def __init__(self) -> None:
@@ -50,6 +50,8 @@ class Signals:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup
                 signal.signal(number, self._receive)
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, lambda *_: None)  # children get no handler, but would keep a signal ignored
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP and not (self._had_terminal and not has_terminal()):

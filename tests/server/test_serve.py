@@ -143,7 +143,8 @@ def test_is_alive_and_not_ready_without_its_database(hosted):
 @pytest.mark.long
 def test_streams_end_and_a_request_in_flight_is_answered_before_the_end(hosted, token):
     """The last test of this server."""
-    hosted.process.send_signal(signal.SIGHUP)  # changes nothing without TLS
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        hosted.process.send_signal(number)  # changes nothing without TLS
     with ExitStack() as stack:
         opened = (stack.enter_context(stream(hosted, token)) for _ in itertools.count())
         # earlier ones may not have ended yet
