@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.notices.presentation import title_of
+from console.site.forms import changed_values, include_initial_values
 from storage.core.notices import NoticeKind
 from storage.models import Account, Webhook
 from storage.notices import webhooks
@@ -42,6 +43,7 @@ class RulesForm(forms.Form):
                     max_value=bounds.most,
                     widget=forms.NumberInput(attrs={"placeholder": f"{bounds.default:g}"}),
                 )
+        include_initial_values(self)
 
     @property
     def has_thresholds(self) -> bool:
@@ -60,8 +62,11 @@ class RulesForm(forms.Form):
             }
 
     def wanted(self) -> Iterable[tuple[NoticeKind, bool, float | None]]:
+        """Yield each kind with the values that were changed, and else those it has."""
+        changed = changed_values(self)
         for rule in self._rules:
-            yield rule.kind, self.cleaned_data[rule.kind], self.cleaned_data.get(_threshold(rule.kind))
+            threshold = changed.get(_threshold(rule.kind), rule.threshold)
+            yield rule.kind, changed.get(rule.kind, rule.is_on), threshold
 
 
 def _threshold(kind: NoticeKind) -> str:
@@ -103,9 +108,12 @@ class WebhookForm(forms.Form):
         super().__init__(*args, **kwargs)
         kinds = [(kind, title_of(kind)) for kind in webhooks.kinds_for(account)]
         self.fields["kinds"].choices = kinds  # type: ignore[attr-defined]
+        if webhook is not None:
+            include_initial_values(self)
 
     def wanted(self) -> WebhookFields:
-        return WebhookFields(**self.cleaned_data)
+        """Return the values that were changed, and else those of the webhook."""
+        return WebhookFields(**{**self.initial, **changed_values(self)})
 
 
 class AddressForm(forms.Form):

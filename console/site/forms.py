@@ -53,6 +53,8 @@ def changed_values(form: BaseForm) -> dict[str, Any]:
     """Return the changed values, so that saving does not overwrite newer changes of others."""
     changed = set(form.changed_data)
     sent = {name for name in form.fields if form[name].html_initial_name in form.data}
+    if sent:  # a list that was empty sends nothing
+        sent |= {name for name, field in form.fields.items() if isinstance(field, forms.MultipleChoiceField)}
     return {name: value for name, value in form.cleaned_data.items() if name in changed or name not in sent}
 
 
@@ -63,10 +65,12 @@ def report_conflicts(form: BaseForm) -> bool:
     """
     data = QueryDict(mutable=True)
     data.update(form.data)
-    conflicts = [form[name] for name in form.changed_data if _is_in_conflict(form[name])]
+    conflicts = [form[name] for name in form.changed_data if _is_in_conflict(form[name], data)]
     for field in conflicts:
-        current = data[field.html_initial_name] = _text_of_initial(field)
-        shown = Truncator(dict(getattr(field.field, "choices", ())).get(current, current)).chars(200)
+        current = _texts_of_initial(field)
+        data.setlist(field.html_initial_name, current)
+        labels = dict(getattr(field.field, "choices", ()))
+        shown = Truncator(", ".join(str(labels.get(text, text)) for text in current)).chars(200)
         text = (
             _("Changed in the meantime to “%(value)s”. Save again to replace that.") % {"value": shown}
             if shown
@@ -77,14 +81,20 @@ def report_conflicts(form: BaseForm) -> bool:
     return bool(conflicts)
 
 
-def _is_in_conflict(field: BoundField) -> bool:
-    seen = field.form.data.get(field.html_initial_name)
-    if seen is None or seen.replace("\r\n", "\n") == _text_of_initial(field).replace("\r\n", "\n"):
+def _is_in_conflict(field: BoundField, data: QueryDict) -> bool:
+    seen, current = (
+        [text.replace("\r\n", "\n") for text in texts]
+        for texts in (data.getlist(field.html_initial_name), _texts_of_initial(field))
+    )
+    is_list = isinstance(field.field, forms.MultipleChoiceField)
+    if seen == current or not (seen or is_list):
         return False
     return bool(field.field.has_changed(field.initial, field.data))
 
 
-def _text_of_initial(field: BoundField) -> str:
-    """Return the initial value as its hidden field has it."""
+def _texts_of_initial(field: BoundField) -> list[str]:
+    """Return the initial value as its hidden fields have it: one, but for a list as many as it has items."""
     value = field.field.hidden_widget().format_value(field.field.prepare_value(field.initial))
-    return "" if value is None else str(value)
+    if isinstance(field.field, forms.MultipleChoiceField):
+        return list(value)
+    return ["" if value is None else str(value)]

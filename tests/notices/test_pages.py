@@ -134,6 +134,44 @@ def test_rules_of_an_account_and_of_the_server(visit, notice):
     assert {rule.kind for rule in NoticeRule.objects.filter(account=None)} == of_server
 
 
+def test_two_users_who_change_the_rules_overwrite_nothing(visit):
+    max_, where = visit("max"), "/ui/a/acme/notices/settings/"
+    seen = {"initial-errors.high": "True", "initial-errors.high-threshold": "10", "initial-key.old": "True"}
+    shown = max_.get(where).content.decode()
+    assert all(f'name="{name}" value="{value}"' in shown for name, value in seen.items())
+    same = {name.removeprefix("initial-"): value for name, value in seen.items()}
+    for changed in ({"errors.high-threshold": "20"}, {"key.old": ""}):
+        assert max_.post(where, {**seen, **same, **changed}).status_code == 302
+    refused = max_.post(where, {**seen, **same, "errors.high-threshold": "5"})
+    assert refused.status_code == 422
+    assert "Changed in the meantime to “20”." in text(refused)
+    stored = {it.kind: (it.is_on, it.threshold) for it in NoticeRule.objects.filter(kind__in=same)}
+    assert stored == {"errors.high": (True, 20), "key.old": (False, None)}
+
+
+def test_two_users_who_change_a_webhook_overwrite_nothing(proven, receiver):  # noqa: F811
+    client, base = proven("alice"), "/ui/a/acme/notices/webhooks/"
+    client.post(f"{base}new/", {"name": "chat", "url": receiver.url, "enabled": "on"})
+    webhook = Webhook.objects.get()
+    page = f"{base}{webhook.pk}/"
+    same = {"name": "chat", "url": receiver.url, "format": webhook.format, "enabled": "True"}
+    seen = {f"initial-{name}": value for name, value in same.items()}
+    shown = client.get(page).content.decode()
+    assert all(f'name="{name}" value="{value}"' in shown for name, value in seen.items())
+
+    Webhook.objects.update(enabled=False, kinds=["errors.high"])
+    assert client.post(page, {**seen, **same, "name": "pager"}).status_code == 302
+    webhook.refresh_from_db()
+    assert (webhook.name, webhook.enabled, webhook.kinds) == ("pager", False, ["errors.high"])
+    sent = {**seen, **same, "name": "pager", "kinds": ["key.old"]}
+    refused = client.post(page, sent)
+    assert refused.status_code == 422
+    assert "Changed in the meantime to “Many requests fail”." in text(refused)
+    assert client.post(page, {**sent, "initial-kinds": ["errors.high"]}).status_code == 302
+    webhook.refresh_from_db()
+    assert webhook.kinds == ["key.old"]
+
+
 @pytest.mark.parametrize("name", ["alice", "ada"])
 def test_a_webhook_from_its_secret_to_its_end(proven, receiver, name, visit):  # noqa: F811
     client = proven(name)

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods
 from console.notices import scope
 from console.notices.forms import RulesForm
 from console.site.access import actor_of
+from console.site.forms import report_conflicts
 from console.site.toasts import notify_success
 from storage.models import Account
 from storage.notices import rules, webhooks
@@ -22,7 +23,7 @@ def edit(request: HttpRequest, account: Account | None) -> HttpResponse:
     data = request.POST if request.method == "POST" else None
     form = RulesForm(data, rules=rules.for_account(account))
     address = scope.address("settings", account)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and not report_conflicts(form):
         for kind, is_on, threshold in form.wanted():
             rules.change(account, kind, is_on=is_on, threshold=threshold, by=actor_of(request))
         notify_success(request, _("Saved. The change takes effect within a minute."))

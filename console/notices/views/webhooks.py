@@ -15,6 +15,7 @@ from console.notices.forms import FORMATS, WebhookForm
 from console.notices.presentation import EVENTS, title_of
 from console.people.reauthentication import recently_authenticated
 from console.site.access import actor_of
+from console.site.forms import report_conflicts
 from console.site.refusals import describe_refusal
 from console.site.toasts import notify_error, notify_success
 from storage.domain.refusals import AnyReason, Reason, Refused
@@ -67,7 +68,7 @@ def show(request: HttpRequest, account: Account | None, webhook: int) -> HttpRes
     """Show a webhook with its deliveries, and save changes on POST."""
     shown = _find(account, webhook)
     form = WebhookForm(request.POST if request.method == "POST" else None, account=account, webhook=shown)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and not report_conflicts(form):
         try:
             webhooks.change(shown, form.wanted(), by=actor_of(request))
         except Refused as error:
