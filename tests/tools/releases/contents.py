@@ -301,12 +301,16 @@ def use(doors, made):
 
 
 def _unordered(value):
-    """Return the sorted members of a JSON answer; servers up to 1.0 had another order, and line feeds between
-    members.
+    """Return the sorted members of a JSON answer, all characters beyond ASCII escaped.
+
+    Servers up to 1.0 had another order, line feeds between members, and did not escape the keys that they read.
     """
-    return sorted(_MEMBER.findall(value)) if isinstance(value, str) and '"PartitionKey":' in value else value
+    if not isinstance(value, str) or '"PartitionKey":' not in value:
+        return value
+    return sorted(_MEMBER.findall(_NOT_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], value)))
 
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _MEMBER = re.compile(rf"{_STRING}:(?:{_STRING}|[^\s,{{}}\[\]]+)")
 
